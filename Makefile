@@ -1,0 +1,43 @@
+# Everything here works on a machine with only Python 3.11+ and make.
+PYTHON ?= python3
+BIN := .venv/bin
+.DEFAULT_GOAL := help
+.PHONY: help setup demo serve test bench lint lock
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+setup: .venv/ready ## create .venv and install everything from requirements.lock
+
+.venv/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Staylog needs Python 3.11 to 3.13; name one with make PYTHON=...") if not (3, 11) <= sys.version_info < (3, 14) else 0'
+	@echo "Setting up .venv from requirements.lock (about a minute, once)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
+	@touch $@
+
+test: setup ## run all tests
+	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+lint: setup ## ruff, mypy --strict and the layer rules
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: setup ## compare with peers and bounds, in one run
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+serve: setup ## run the service
+	@echo "There is no service yet: this version is the log as a library and its verifiers." >&2; exit 2
+
+demo: setup ## tell the story end to end
+	@echo "There is no demo yet: this version is the log as a library and its verifiers." >&2; exit 2
+
+lock: ## pin what pyproject.toml asks for, with hashes and without host names
+	@$(PYTHON) -m venv .venv-lock
+	@.venv-lock/bin/python -m pip install --quiet pip-tools
+	@.venv-lock/bin/pip-compile --quiet --all-extras --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements.lock pyproject.toml
+	@rm -rf .venv-lock

@@ -1,0 +1,237 @@
+"""Offline verification of reputation answers (protocol.md 5): checks (a) to (e), and a report of what they showed.
+
+Every function takes what was received and a key the caller trusts, and raises a StaylogError with a stable code at
+the first thing that is wrong. `receipts` verifies single entries in the same way.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from audits.answer import Answer, parse_answer
+from audits.report import DOMAIN, MAP_HEAD_HONESTY, REAL_STAYS, Report
+from ledger.canon import base64, did, strict_json
+from ledger.errors import NotProved
+from ledger.log.checkpoint import Checkpoint, open_checkpoint
+from ledger.log.face import Event, history, summary
+from ledger.log.hostmap import verify_map
+from ledger.log.note import Verifier
+from ledger.log.record import fold, read_record, sublog_leaf
+from ledger.log.tree import multiproof_root
+
+COMPLETE = (
+    "these events are all that the map counts: nothing is left out, nothing added",
+    "every count and average follows from these events",
+)
+
+
+def verify_answer(
+    data: bytes, log: Verifier, host: str, *, kind: str | None = None, oldest: str | None = None, text: str = "verified"
+) -> Report:
+    """Check one answer about `host`.
+
+    `kind`: refuse any other than full, aggregate or page. `oldest`: the smallest time of a map head that is still
+    fresh. `text`: what was asked for, `verified` (the default), `all` or `none`; it decides which missing texts are
+    reported as withheld.
+    """
+    answer = parse_answer(data)
+    if kind not in (None, answer.kind):
+        raise NotProved("wrong_kind", f"a {kind} proof was asked for, the answer has a {answer.kind} proof")
+    report, record = _verify_state(answer, log, host, oldest)
+    if answer.kind == "full":
+        _verify_history(answer.face, answer.events)
+        if record is not None:
+            report.proved += COMPLETE
+    elif answer.kind == "page":
+        _verify_page(answer, record, report)
+    else:
+        report.not_proved.append("that the sums are right: only the events show that, ask with ?proof=full")
+    _report_texts(answer.events, text, report)
+    return report
+
+
+def verify_pages(
+    pages: Sequence[bytes], log: Verifier, host: str, *, oldest: str | None = None, text: str = "verified"
+) -> Report:
+    """Check pages that together are a full answer: every event once, all at one checkpoint."""
+    answers = sorted((parse_answer(data) for data in pages), key=lambda answer: answer.start)
+    if not answers:
+        raise NotProved("pages_incomplete", "no page was given")
+    events: list[Event] = []
+    for answer in answers:
+        if answer.kind != "page":
+            raise NotProved("wrong_kind", f"a page was expected, not a {answer.kind} proof")
+        report, record = _verify_state(answer, log, host, oldest)
+        _verify_page(answer, record, report)
+        if (answer.checkpoint, answer.record) != (answers[0].checkpoint, answers[0].record):
+            raise NotProved("pages_differ", "the pages are not of one checkpoint")
+        if answer.start != len(events):
+            raise NotProved("pages_incomplete", f"event {len(events)} is missing or shown twice")
+        events += answer.events
+    if record is None or len(events) != record["events"]:
+        raise NotProved("pages_incomplete", f"the pages end at event {len(events)}")
+    report = Report(f"{len(answers)} pages about {host}", report.size, report.at, report.proved[:1])
+    report.proved += COMPLETE
+    report.not_proved = _limits(host)
+    _verify_fold(events, answer.record or "", host)
+    _report_texts(events, text, report)
+    return report
+
+
+def _verify_state(answer: Answer, log: Verifier, host: str, oldest: str | None) -> tuple[Report, dict[str, Any] | None]:
+    """Checks (a), (b) as far as one answer goes, (e), and the members that follow from the record."""
+    did.check(host)
+    checkpoint = open_checkpoint(answer.checkpoint, log)
+    at = _verify_inclusion(answer, checkpoint, host)
+    if oldest is not None and at < oldest:
+        raise NotProved("too_old", f"the map head is of {at}, older than {oldest}")
+    report = Report(f"{answer.kind} answer about {host}", checkpoint.size, at)
+    report.proved.append(f"{log.name} signed a tree of {checkpoint.size} entries, as of {at}")
+    if answer.events:
+        report.proved.append(f"{len(answer.events)} events of this host stand in that tree")
+    root = base64.decode_hash(answer.map_head.members["root"])
+    if answer.record is None and answer.events:
+        raise NotProved("absent_with_events", "events without a record")
+    verify_map(host, answer.record.encode() if answer.record is not None else None, answer.other, answer.siblings, root)
+    record = None
+    if answer.record is not None:
+        if answer.kind == "full":
+            _verify_fold(answer.events, answer.record, host)
+        record = read_record(answer.record, host)
+    _verify_summary(answer, summary(host, record))
+    if record is None:
+        report.proved.append("the map of that tree has no record of this host: it has no reviews")
+    else:
+        report.proved.append(f"the map of that tree counts {record['events']} events of this host")
+    report.not_proved = _limits(host)
+    return report, record
+
+
+def _limits(host: str) -> list[str]:
+    return [MAP_HEAD_HONESTY, REAL_STAYS, *([DOMAIN] if host.startswith("did:web:") else [])]
+
+
+def _verify_inclusion(answer: Answer, checkpoint: Checkpoint, host: str) -> str:
+    """All events and the map head are in the tree, the map head last; returns the time of the map head."""
+    head = answer.map_head
+    if head.type != "map_head" or head.members["size"] != checkpoint.size - 1:
+        raise NotProved("map_head_not_last", "the last leaf of the tree must be a map head that carries its own index")
+    at = str(head.members["at"])
+    leaves = [(event.index, event.entry.leaf_hash) for event in answer.events]
+    root = multiproof_root([*leaves, (checkpoint.size - 1, head.leaf_hash)], checkpoint.size, answer.log_proof)
+    if root != checkpoint.root:
+        raise NotProved("root_mismatch", "events, map head and log_proof do not lead to the root of the checkpoint")
+    last = ""
+    for event in answer.events:
+        if event.entry.host != host:
+            raise NotProved("foreign_event", f"event {event.index} does not name {host}")
+        if event.entry.members["at"] < last:
+            raise NotProved("time_falls", f"event {event.index} is older than the event before it")
+        last = event.entry.members["at"]
+        _verify_opening(event)
+    if at < last:
+        raise NotProved("time_falls", "the map head is older than an event before it")
+    return at
+
+
+def _verify_opening(event: Event) -> None:
+    committed = _committed(event)
+    if event.opening is None:
+        return
+    if committed is None:
+        raise NotProved("opening_unexpected", f"event {event.index} commits to no text")
+    event.opening.require(committed)
+
+
+def _committed(event: Event) -> str | None:
+    return event.entry.members["text"] if event.entry.type in ("review", "response") else None
+
+
+def _verify_fold(events: Sequence[Event], record: str, host: str) -> None:
+    """Checks (b) and (c): the fold over all events is the record, byte for byte."""
+    folded = fold(host, ((event.index, event.entry) for event in events)).decode()
+    if folded != record:
+        given, counted = strict_json.loads(record), strict_json.loads(folded)
+        wrong = [name for name in counted if not isinstance(given, dict) or not _same(given.get(name), counted[name])]
+        raise NotProved(
+            "record_mismatch", f"the record differs from its events in {', '.join(wrong) or 'its spelling'}"
+        )
+
+
+def _verify_page(answer: Answer, record: dict[str, Any] | None, report: Report) -> None:
+    if record is None:
+        raise NotProved("absent_with_events", "an absent host has no pages")
+    count, stop = record["events"], answer.start + len(answer.events)
+    leaves = [
+        (answer.start + place, sublog_leaf(event.index, event.entry.leaf_hash))
+        for place, event in enumerate(answer.events)
+    ]
+    root = multiproof_root(leaves, count, answer.sub_proof)
+    if base64.encode(root) != record["root"]:
+        raise NotProved("sub_root_mismatch", f"the events are not events {answer.start} to {stop - 1} of the host")
+    report.proved.append(f"they are events {answer.start} to {stop - 1} of {count}, without a gap")
+    report.not_proved.append("that the sums are right: only all pages together show that")
+
+
+def _verify_summary(answer: Answer, expected: dict[str, Any]) -> None:
+    for name, value in expected.items():
+        if name not in answer.face or not _same(answer.face[name], value):
+            raise NotProved("face_mismatch", f"{name} is {answer.face.get(name)!r}, the record gives {value!r}")
+    if answer.kind != "full" and "review_history" in answer.face:
+        raise NotProved("history_unproved", f"a {answer.kind} proof cannot show a review_history")
+
+
+def _verify_history(face: dict[str, Any], events: Sequence[Event]) -> None:
+    """`review_history` is a run of the reviews, newest first; members beside the known ones are not looked at."""
+    listed = face.get("review_history")
+    if not isinstance(listed, list) or not all(isinstance(review, dict) for review in listed):
+        raise NotProved("history_mismatch", "review_history is a list of reviews")
+    if not listed:
+        return
+    reviews = history(events)
+    places = [place for place, review in enumerate(reviews) if _same(review["index"], listed[0].get("index"))]
+    expected = reviews[places[0] : places[0] + len(listed)] if places else []
+    if len(expected) != len(listed):
+        raise NotProved("history_mismatch", "review_history is not a run of this host's reviews")
+    redacted = {e.entry.members["review"] for e in events if e.entry.members.get("part") == "response"}
+    for got, want in zip(listed, expected, strict=True):
+        for name, value in want.items():
+            if name == "host_response" and want["index"] in redacted and got.get(name, "") is None:
+                continue  # a redacted response may be listed as none at all
+            if name not in got or not _same(got[name], value):
+                raise NotProved("history_mismatch", f"{want['review_id']}: {name} differs from the event")
+
+
+def _report_texts(events: Sequence[Event], text: str, report: Report) -> None:
+    """Check (d): a missing text is redacted, was not asked for, or is withheld."""
+    redactions = {(e.entry.members["review"], e.entry.members["part"]) for e in events if e.entry.type == "redaction"}
+    upgraded = {e.entry.members["review"] for e in events if e.entry.type == "upgrade"}
+    unconfirmed = {e.index for e in events if e.entry.members.get("level") == "unconfirmed" and e.index not in upgraded}
+    for event in events:
+        if _committed(event) is None:
+            continue
+        is_review = event.entry.type == "review"
+        review = event.index if is_review else event.entry.members["review"]
+        what = f"the {'text of' if is_review else 'response to'} {event.entry.members['review_id']}"
+        if event.opening is not None:
+            state = "open"
+        elif (review, "text" if is_review else "response") in redactions:
+            state = "redacted"
+            report.redacted.append(f"{what}, by a redaction entry in the log")
+        elif text == "none" or (text == "verified" and review in unconfirmed):
+            state = "unasked"
+        else:
+            state = "withheld"
+            report.withheld.append(f"{what} (entry {event.index}), without a redaction in the log")
+        report.texts[event.index] = state
+    shown = sum(state == "open" for state in report.texts.values())
+    if shown:
+        report.proved.append(f"{shown} texts are the ones committed to when they were submitted")
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equal as JSON: true is not 1, but 4 and 4.0 are one number."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+    return bool(left == right)

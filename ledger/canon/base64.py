@@ -1,0 +1,30 @@
+"""Strict base64 (RFC 4648 section 4): padded, standard alphabet, one spelling per value (protocol.md 1)."""
+
+from base64 import b64decode, b64encode
+
+from ledger.errors import BadBase64
+
+HASH_SIZE = 32
+
+
+def encode(data: bytes) -> str:
+    return b64encode(data).decode("ascii")
+
+
+def decode(text: str) -> bytes:
+    """The bytes `text` spells; a second spelling of the same bytes is refused."""
+    try:
+        data = b64decode(text, validate=True)
+    except ValueError:
+        raise BadBase64("base64_invalid", f"not standard base64: {text[:60]!r}") from None
+    if encode(data) != text:
+        raise BadBase64("base64_invalid", f"base64 with unused bits set or odd padding: {text[:60]!r}")
+    return data
+
+
+def decode_hash(text: str) -> bytes:
+    """A value of exactly 32 bytes: a shifted boundary between two hashed values would forge a proof."""
+    data = decode(text)
+    if len(data) != HASH_SIZE:
+        raise BadBase64("hash_length", f"{len(data)} bytes where {HASH_SIZE} are due: {text[:60]!r}")
+    return data

@@ -1,0 +1,101 @@
+"""JSON that every parser reads alike (RFC 8259 narrowed to I-JSON, RFC 7493).
+
+`json.loads` keeps the last of two equal keys, takes NaN, and recurses until the interpreter gives up;
+each of these lets two readers of the same signed bytes see different things.
+"""
+
+import json
+import re
+from typing import Any, NoReturn
+
+from ledger.errors import BadJSON
+
+MAX_DEPTH = 16
+MAX_INTEGER = 2**53 - 1
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_BRACKETS = re.compile(r"[\[\]{}]")
+
+
+def loads(data: bytes | str) -> Any:
+    """The value of one JSON text in UTF-8, or BadJSON with the code that says why not."""
+    text = _decode(data)
+    _check_depth(text)
+    try:
+        value = _DECODER.decode(text)
+    except BadJSON:
+        raise
+    except ValueError as error:
+        raise BadJSON("malformed_json", f"not JSON: {error}") from None
+    # The decoder pairs surrogate escapes; one that is left alone is no character and no UTF-8.
+    if "\\u" in text:
+        _refuse_lone_surrogates(value)
+    return value
+
+
+def _decode(data: bytes | str) -> str:
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data.encode("utf-8").decode("utf-8")
+    except UnicodeError:
+        raise BadJSON("not_utf8", "the text is not valid UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise BadJSON("not_utf8", "the text starts with a byte order mark")
+    return text
+
+
+def _check_depth(text: str) -> None:
+    """Count brackets before parsing: the parser recurses, and a deep text would end it."""
+    depth = 0
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    for bracket in _BRACKETS.findall(_STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            raise BadJSON("too_deep", f"nested deeper than {MAX_DEPTH} levels")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise BadJSON("duplicate_key", f"the member {key[:60]!r} appears twice in one object")
+            seen.add(key)
+    return value
+
+
+def _integer(digits: str) -> int:
+    # Length first: Python refuses, and quadratically reads, very long integers.
+    if len(digits) > 17 or abs(int(digits)) > MAX_INTEGER:
+        raise BadJSON("number_out_of_range", f"the integer {digits[:24]} is beyond 2^53 - 1")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise BadJSON("number_out_of_range", f"the number {digits[:24]} is too large")
+    return value
+
+
+def _constant(name: str) -> NoReturn:
+    raise BadJSON("malformed_json", f"{name} is not JSON")
+
+
+def _refuse_lone_surrogates(value: Any) -> None:
+    if isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeError:
+            raise BadJSON("not_utf8", "a string has half of a surrogate pair") from None
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_lone_surrogates(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_lone_surrogates(key)
+            _refuse_lone_surrogates(item)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant)

@@ -1,0 +1,34 @@
+"""Dates `YYYY-MM-DD` and times `YYYY-MM-DDTHH:MM:SSZ`: one spelling, so that text order is time order."""
+
+import re
+from datetime import UTC, date, datetime
+from typing import Any
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+
+
+def check_date(value: Any) -> None:
+    if not isinstance(value, str) or not _DATE.fullmatch(value):
+        raise ValueError("a date YYYY-MM-DD expected")
+    date.fromisoformat(value)
+
+
+def check_time(value: Any) -> None:
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        raise ValueError("a time YYYY-MM-DDTHH:MM:SSZ expected")
+    datetime.fromisoformat(value[:-1])
+
+
+def parse_time(time: str) -> datetime:
+    check_time(time)
+    return datetime.fromisoformat(time[:-1]).replace(tzinfo=UTC)
+
+
+def format_time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds(time: str) -> int:
+    """Seconds since 1970."""
+    return int(parse_time(time).timestamp())

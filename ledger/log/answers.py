@@ -1,0 +1,93 @@
+"""Reputation answers with their proofs (protocol.md 5): full, aggregate, page, and the absence of a host."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.canon import base64, strict_json
+from ledger.errors import StaylogError
+from ledger.log.face import Event, history, summary
+from ledger.log.hostmap import MapProof, map_key
+from ledger.log.tiles import TileTree
+from ledger.log.tree import multiproof_subtrees, root_of
+
+MAX_FULL_EVENTS = 1000
+MAX_PAGE_EVENTS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One host at one published checkpoint: `path` is its way through the map, `record` None when it has none."""
+
+    host: str
+    checkpoint: str
+    size: int
+    map_head: str
+    path: MapProof
+    record: bytes | None
+
+
+def full(view: View, tree: TileTree, events: Sequence[Event]) -> dict[str, Any]:
+    """Everything: the answer and all it takes to check it offline."""
+    if len(events) > MAX_FULL_EVENTS:
+        raise StaylogError(
+            "proof_too_large",
+            f"{len(events)} events; above {MAX_FULL_EVENTS} ask for proof=page&from=0&count={MAX_PAGE_EVENTS}",
+        )
+    proof = {**_proof(view, tree, events), "events": [_event(event) for event in events]}
+    return {**_summary(view), "review_history": history(events), "proof": proof}
+
+
+def aggregate(view: View, tree: TileTree) -> dict[str, Any]:
+    """What the operator's map says, without the events that would show it is right."""
+    return {**_summary(view), "proof": _proof(view, tree, ())}
+
+
+def page(view: View, tree: TileTree, events: Sequence[Event], start: int, sublog: Sequence[bytes]) -> dict[str, Any]:
+    """Events `start`, `start` + 1, ... of the host; `sublog` has the sub-log leaves of all its events."""
+    if view.record is None:
+        return full(view, tree, ())
+    if not 0 <= start < len(sublog) or not 0 < len(events) <= MAX_PAGE_EVENTS:
+        raise StaylogError(
+            "page_out_of_range", f"a page has 1 to {MAX_PAGE_EVENTS} events and starts below {len(sublog)}"
+        )
+    proof = {
+        **_proof(view, tree, events),
+        "events": [_event(event) for event in events],
+        "from": start,
+        "sub_proof": sublog_multiproof(sublog, range(start, start + len(events))),
+    }
+    return {**_summary(view), "proof": proof}
+
+
+def sublog_multiproof(sublog: Sequence[bytes], positions: Sequence[int]) -> list[str]:
+    """A host's sub-log is short enough to be hashed anew; it has no tiles."""
+    subtrees = multiproof_subtrees(positions, len(sublog))
+    return [base64.encode(root_of(sublog[lo:hi])) for lo, hi in subtrees]
+
+
+def _summary(view: View) -> dict[str, Any]:
+    return summary(view.host, strict_json.loads(view.record) if view.record else None)
+
+
+def _proof(view: View, tree: TileTree, events: Sequence[Event]) -> dict[str, Any]:
+    shown = [*(event.index for event in events), view.size - 1]
+    other = view.path.leaf if view.record is None else None
+    if view.record is not None and (view.path.leaf is None or view.path.leaf.key != map_key(view.host)):
+        raise StaylogError("not_stored", f"the map has no leaf for {view.host}, but a record is stored")
+    return {
+        "checkpoint": view.checkpoint,
+        "map_head": view.map_head,
+        "log_proof": [base64.encode(node) for node in tree.multiproof(shown, view.size)],
+        "map_proof": view.path.as_json(),
+        "record": view.record.decode() if view.record is not None else None,
+        "map_other": other.as_json() if other else None,
+    }
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return {
+        "index": event.index,
+        "entry": event.entry.data.decode(),
+        "opening": event.opening.as_json() if event.opening else None,
+    }

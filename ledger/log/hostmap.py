@@ -1,0 +1,159 @@
+"""The host map (protocol.md 1): a compressed sparse Merkle tree from host DIDs to host records, as KEYTRANS has it.
+
+One root in a `map_head` entry commits to every host's record, so that one path shows a host's record or its absence.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from ledger.canon import base64
+from ledger.errors import Malformed, NotProved
+
+ABSENT = bytes(32)
+KEY_BITS = 256
+
+
+def map_key(did: str) -> bytes:
+    return sha256(did.encode()).digest()
+
+
+def map_value(record: bytes) -> bytes:
+    return sha256(b"\x04" + record).digest()
+
+
+def map_leaf(key: bytes, value: bytes) -> bytes:
+    return sha256(b"\x02" + key + value).digest()
+
+
+def map_node(left: bytes, right: bytes) -> bytes:
+    return sha256(b"\x03" + left + right).digest()
+
+
+def key_bit(key: bytes, depth: int) -> int:
+    return key[depth >> 3] >> 7 - (depth & 7) & 1
+
+
+@dataclass(frozen=True, slots=True)
+class MapLeaf:
+    key: bytes
+    value: bytes
+
+    @property
+    def hash(self) -> bytes:
+        return map_leaf(self.key, self.value)
+
+    def as_json(self) -> dict[str, str]:
+        return {"key": base64.encode(self.key), "value": base64.encode(self.value)}
+
+    @classmethod
+    def parse(cls, value: Any) -> "MapLeaf":
+        """Both halves have exactly 32 bytes: a border moved by one byte would forge an absence."""
+        if not isinstance(value, dict) or value.keys() != {"key", "value"}:
+            raise Malformed("map_other_malformed", "map_other is an object of exactly key and value")
+        if not all(isinstance(part, str) for part in value.values()):
+            raise Malformed("map_other_malformed", "key and value are base64 text")
+        return cls(base64.decode_hash(value["key"]), base64.decode_hash(value["value"]))
+
+
+@dataclass(frozen=True, slots=True)
+class MapProof:
+    """Siblings from the leaf to the root, and the leaf the path ends in: the host's own, another one, or none."""
+
+    siblings: tuple[bytes, ...]
+    leaf: MapLeaf | None
+
+    def as_json(self) -> list[str]:
+        return ["" if sibling == ABSENT else base64.encode(sibling) for sibling in self.siblings]
+
+    def root(self, key: bytes) -> bytes:
+        """The root this path gives for `key`."""
+        node = self.leaf.hash if self.leaf else ABSENT
+        for depth in range(len(self.siblings) - 1, -1, -1):
+            sibling = self.siblings[len(self.siblings) - 1 - depth]
+            node = map_node(sibling, node) if key_bit(key, depth) else map_node(node, sibling)
+        return node
+
+
+def parse_siblings(texts: Sequence[str]) -> tuple[bytes, ...]:
+    """Zeros are the empty string and nothing else, so that an answer has one form."""
+    if not 0 < len(texts) <= KEY_BITS:
+        raise NotProved("map_path_length", f"a map path of {len(texts)} steps; 1 to {KEY_BITS} are possible")
+    siblings = tuple(base64.decode_hash(text) if text else ABSENT for text in texts)
+    if any(text and sibling == ABSENT for text, sibling in zip(texts, siblings, strict=True)):
+        raise Malformed("map_zeros_spelled_out", "zeros in a map path are the empty string")
+    return siblings
+
+
+def verify_map(did: str, record: bytes | None, other: MapLeaf | None, siblings: Sequence[bytes], root: bytes) -> None:
+    """Raise unless the path shows `record` as the record of `did`, or, when it is None, that the map has none."""
+    key = map_key(did)
+    if record is not None:
+        if other is not None:
+            raise NotProved("map_other_unexpected", "a record and map_other exclude each other")
+        leaf: MapLeaf | None = MapLeaf(key, map_value(record))
+    else:
+        if other is not None and not _shares_path(other.key, key, len(siblings)):
+            raise NotProved("map_other_elsewhere", "map_other is not another leaf on the path of this host")
+        leaf = other
+    if MapProof(tuple(siblings), leaf).root(key) != root:
+        what = "the record" if record is not None else "the absence"
+        raise NotProved("map_root_mismatch", f"the map path of {what} does not lead to the map root")
+
+
+def _shares_path(other: bytes, key: bytes, bits: int) -> bool:
+    return other != key and int.from_bytes(other) >> KEY_BITS - bits == int.from_bytes(key) >> KEY_BITS - bits
+
+
+class HostMap:
+    """The map in memory: for auditors, who need the newest version only. `pages` keeps every version.
+
+    A tree node is a mutable list [left, right, hash or None]; updates clear the hashes on their way down.
+    """
+
+    def __init__(self, leaves: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        self._root: list[Any] = [None, None, None]
+        for key, value in leaves:
+            self.set(key, value)
+
+    def set(self, key: bytes, value: bytes) -> None:
+        leaf = MapLeaf(key, value)
+        node, depth = self._root, 0
+        while True:
+            node[2] = None
+            side = key_bit(key, depth)
+            child = node[side]
+            depth += 1
+            if isinstance(child, list):
+                node = child
+            elif child is None or child.key == key:
+                node[side] = leaf
+                return
+            else:
+                # Two keys in one place: push the one that was here down until they part.
+                below: list[Any] = [None, None, None]
+                below[key_bit(child.key, depth)] = child
+                node[side] = node = below
+
+    def root(self) -> bytes:
+        return _hash(self._root)
+
+    def prove(self, key: bytes) -> MapProof:
+        siblings: list[bytes] = []
+        node, depth = self._root, 0
+        while isinstance(node, list):
+            side = key_bit(key, depth)
+            siblings.append(_hash(node[1 - side]))
+            node, depth = node[side], depth + 1
+        return MapProof(tuple(reversed(siblings)), node)
+
+
+def _hash(node: Any) -> bytes:
+    if node is None:
+        return ABSENT
+    if isinstance(node, MapLeaf):
+        return node.hash
+    if node[2] is None:
+        node[2] = map_node(_hash(node[0]), _hash(node[1]))
+    return bytes(node[2])

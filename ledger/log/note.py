@@ -1,0 +1,147 @@
+"""Signed notes and their keys (c2sp.org/signed-note 1.0.0)."""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from nacl.exceptions import BadSignatureError
+from nacl.signing import SigningKey, VerifyKey
+
+from ledger.canon import base64
+from ledger.errors import BadBase64, BadNote, NotProved
+
+ED25519 = 0x01
+COSIGNATURE = 0x04
+# The specification asks readers to take 16 at least; a note cannot make a reader check thousands.
+MAX_SIGNATURES = 64
+MAX_BYTES = 1 << 16
+
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
+_SIGNATURE_LINE = re.compile(r"— (\S+) (\S+)\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """A public key with the name it signs under, as a vkey line spells it."""
+
+    name: str
+    algorithm: int
+    public_key: bytes
+
+    def __post_init__(self) -> None:
+        check_key_name(self.name)
+        if self.algorithm not in (ED25519, COSIGNATURE) or len(self.public_key) != 32:
+            raise BadNote("vkey_malformed", "only Ed25519 keys of type 01 (log) and 04 (cosignature) are supported")
+
+    @classmethod
+    def parse(cls, vkey: str) -> "Verifier":
+        # Only the first two plus signs separate: base64 has plus signs of its own.
+        name, _, rest = vkey.partition("+")
+        key_id, _, key_text = rest.partition("+")
+        try:
+            key = base64.decode(key_text)
+        except BadBase64 as error:
+            raise BadNote("vkey_malformed", f"the key of the vkey is {error}") from None
+        verifier = cls(name, key[0] if key else 0, key[1:])
+        if verifier.key_id.hex() != key_id:
+            raise BadNote(
+                "vkey_malformed", f"the vkey's key ID is {key_id[:16]!r}, its key has {verifier.key_id.hex()}"
+            )
+        return verifier
+
+    def __str__(self) -> str:
+        return f"{self.name}+{self.key_id.hex()}+{base64.encode(bytes([self.algorithm]) + self.public_key)}"
+
+    @property
+    def key_id(self) -> bytes:
+        return sha256(self.name.encode() + b"\n" + bytes([self.algorithm]) + self.public_key).digest()[:4]
+
+    def verify(self, message: bytes, signature: bytes) -> bool:
+        try:
+            VerifyKey(self.public_key).verify(message, signature)
+        except (BadSignatureError, ValueError):
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    name: str
+    key_id: bytes
+    value: bytes
+
+    def line(self) -> str:
+        return f"— {self.name} {b64encode(self.key_id + self.value).decode()}\n"
+
+    def is_by(self, verifier: Verifier) -> bool:
+        return self.name == verifier.name and self.key_id == verifier.key_id
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text that ends in a line feed, and signatures over it."""
+
+    text: str
+    signatures: tuple[Signature, ...]
+
+    def __str__(self) -> str:
+        return f"{self.text}\n{''.join(signature.line() for signature in self.signatures)}"
+
+    @classmethod
+    def parse(cls, note: str) -> "Note":
+        """Split at the LAST blank line: the text may have blank lines of its own."""
+        if len(note) > MAX_BYTES or _CONTROL.search(note):
+            raise BadNote("note_malformed", "a note has no control characters and at most 64 KiB")
+        text, blank, tail = note.rpartition("\n\n")
+        if not blank or not text or not note.endswith("\n"):
+            raise BadNote(
+                "note_malformed", "a note is text, a blank line and signature lines, each ended by a line feed"
+            )
+        lines = tail.splitlines(keepends=True) if tail.count("\n") <= MAX_SIGNATURES else []
+        if not lines:
+            raise BadNote("note_malformed", f"a note has 1 to {MAX_SIGNATURES} signature lines")
+        return cls(text + "\n", tuple(map(_parse_signature, lines)))
+
+    def require(self, verifier: Verifier) -> None:
+        """Raise unless `verifier` signed: unknown signers are ignored, one bad signature of a known one is fatal."""
+        if not any(self.signatures_by([verifier])):
+            raise NotProved("signer_unknown", f"no signature by {verifier.name}+{verifier.key_id.hex()}")
+
+    def signatures_by(self, verifiers: Iterable[Verifier]) -> list[Signature]:
+        """The signatures by known log keys, all of them checked."""
+        found = []
+        for verifier in verifiers:
+            for signature in self.signatures:
+                if signature.is_by(verifier):
+                    if not verifier.verify(self.text.encode(), signature.value):
+                        raise NotProved("signature_invalid", f"the signature by {verifier.name} does not fit the text")
+                    found.append(signature)
+        return found
+
+
+def sign(text: str, name: str, key: SigningKey) -> Note:
+    """A note with one Ed25519 signature."""
+    if not text.endswith("\n"):
+        raise BadNote("note_malformed", "the text of a note ends in a line feed")
+    verifier = Verifier(name, ED25519, bytes(key.verify_key))
+    return Note(text, (Signature(name, verifier.key_id, key.sign(text.encode()).signature),))
+
+
+def check_key_name(name: str) -> None:
+    if not name or "+" in name or any(c.isspace() or ord(c) < 0x20 for c in name):
+        raise BadNote("vkey_malformed", f"a key name is not empty and has neither blanks nor plus signs: {name[:60]!r}")
+
+
+def _parse_signature(line: str) -> Signature:
+    match = _SIGNATURE_LINE.fullmatch(line)
+    if not match or "+" in match[1]:
+        raise BadNote("note_malformed", f"not a signature line: {line[:60]!r}")
+    try:
+        value = base64.decode(match[2])
+    except BadBase64 as error:
+        raise BadNote("note_malformed", f"the signature line is {error}") from None
+    if len(value) <= 4:
+        raise BadNote("note_malformed", "a signature line without a signature")
+    return Signature(match[1], value[:4], value[4:])

@@ -1,0 +1,46 @@
+"""Commitments and what opens them (protocol.md 1, 2): the log holds hashes; texts stand beside it, withdrawable."""
+
+import unicodedata
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from ledger.canon import base64
+from ledger.errors import Malformed, NotProved
+
+SALT_SIZE = 32
+
+
+def commitment(salt: bytes, data: bytes) -> str:
+    """The salt's length is checked first: with a movable border one hash would open to many texts."""
+    if len(salt) != SALT_SIZE:
+        raise Malformed("hash_length", f"a salt of {len(salt)} bytes where {SALT_SIZE} are due")
+    return base64.encode(sha256(b"\x05" + salt + data).digest())
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A text and the salt it was committed with."""
+
+    text: str
+    salt: bytes
+
+    @classmethod
+    def parse(cls, value: Any) -> "Opening":
+        if not isinstance(value, dict) or value.keys() != {"text", "salt"}:
+            raise Malformed("opening_malformed", "an opening is an object of exactly text and salt")
+        if not isinstance(value["text"], str) or not isinstance(value["salt"], str):
+            raise Malformed("opening_malformed", "the text and the salt of an opening are strings")
+        return cls(value["text"], base64.decode_hash(value["salt"]))
+
+    def as_json(self) -> dict[str, str]:
+        return {"text": self.text, "salt": base64.encode(self.salt)}
+
+    def require(self, committed: str) -> None:
+        if commitment(self.salt, self.text.encode()) != committed:
+            raise NotProved("opening_mismatch", "the text does not open the commitment in the entry")
+
+
+def displayed(text: str) -> str:
+    """`text` without control (except line feed) and format characters, which can hide or reorder what people read."""
+    return "".join(c for c in text if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf"))

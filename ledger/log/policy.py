@@ -1,0 +1,122 @@
+"""Witness policies (c2sp.org/tlog-policy): which logs are trusted, and whose cosignatures make a quorum."""
+
+import re
+from dataclasses import dataclass, field
+
+from ledger.errors import BadNote, NotProved
+from ledger.log.checkpoint import Checkpoint, open_checkpoint
+from ledger.log.cosignature import Cosignature, cosignatures
+from ledger.log.note import COSIGNATURE, ED25519, Note, Verifier
+
+_COUNT = re.compile(r"[1-9][0-9]{0,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    verifier: Verifier
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Satisfied by `threshold` of its members, which are names of witnesses or groups."""
+
+    threshold: int
+    members: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Policy:
+    logs: list[Verifier] = field(default_factory=list)
+    witnesses: dict[str, Witness] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    quorum: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Policy":
+        """A name is defined before it is used, so a policy has no cycles; `quorum none` asks for no witness."""
+        policy, quorum_lines = cls(), 0
+        for number, line in enumerate(text.split("\n"), 1):
+            keyword, *arguments = line.split() or ["#"]
+            if keyword.startswith("#"):
+                continue
+            if keyword not in _LINES:
+                raise BadNote("policy_malformed", f"line {number} of the policy starts with {keyword[:20]!r}")
+            quorum_lines += keyword == "quorum"
+            try:
+                _LINES[keyword](policy, arguments)
+            except (ValueError, BadNote) as error:
+                raise BadNote("policy_malformed", f"line {number} of the policy: {error}") from None
+        if quorum_lines != 1:
+            raise BadNote("policy_malformed", "a policy has exactly one quorum line")
+        return policy
+
+    def verify(self, note: str) -> tuple[Checkpoint, list[Cosignature]]:
+        """The checkpoint, once a log of this policy signed it and enough of its witnesses cosigned."""
+        parsed = Note.parse(note)
+        log = next((log for log in self.logs if any(s.is_by(log) for s in parsed.signatures)), None)
+        if log is None:
+            raise NotProved("signer_unknown", "no log of the policy signed this checkpoint")
+        checkpoint = open_checkpoint(note, log)
+        found = cosignatures(parsed, [witness.verifier for witness in self.witnesses.values()])
+        if self.quorum is not None and not self._satisfied(self.quorum, {c.witness for c in found}):
+            raise NotProved("quorum_missing", f"{len(found)} cosignatures do not make the quorum {self.quorum!r}")
+        return checkpoint, found
+
+    def _satisfied(self, name: str, seen: set[Verifier]) -> bool:
+        if name in self.witnesses:
+            return self.witnesses[name].verifier in seen
+        group = self.groups[name]
+        return sum(self._satisfied(member, seen) for member in group.members) >= group.threshold
+
+    def _log(self, arguments: list[str]) -> None:
+        if len(arguments) not in (1, 2):
+            raise ValueError("log <vkey> [<url>]")
+        log = _verifier(arguments[0], ED25519)
+        if log in self.logs:
+            raise ValueError("the same log twice")
+        self.logs.append(log)
+
+    def _witness(self, arguments: list[str]) -> None:
+        if len(arguments) not in (2, 3):
+            raise ValueError("witness <name> <vkey> [<url>]")
+        name, vkey, *url = arguments
+        verifier = _verifier(vkey, COSIGNATURE)
+        if any(witness.verifier.public_key == verifier.public_key for witness in self.witnesses.values()):
+            raise ValueError("one key under two names would count twice")
+        self._define(name)
+        self.witnesses[name] = Witness(verifier, url[0] if url else None)
+
+    def _group(self, arguments: list[str]) -> None:
+        if len(arguments) < 3:
+            raise ValueError("group <name> all|any|<k> <member>...")
+        name, count, *members = arguments
+        if len(set(members)) != len(members) or not all(m in self.witnesses or m in self.groups for m in members):
+            raise ValueError("the members of a group are different witnesses or groups defined above it")
+        threshold = {"all": len(members), "any": 1}.get(count, int(count) if _COUNT.fullmatch(count) else 0)
+        if not 1 <= threshold <= len(members):
+            raise ValueError(f"a threshold between 1 and {len(members)} expected")
+        self._define(name)
+        self.groups[name] = Group(threshold, tuple(members))
+
+    def _quorum(self, arguments: list[str]) -> None:
+        if len(arguments) != 1:
+            raise ValueError("quorum <name>|none")
+        name = arguments[0]
+        if name != "none" and name not in self.witnesses and name not in self.groups:
+            raise ValueError("the quorum is none, or a witness or group defined above it")
+        self.quorum = None if name == "none" else name
+
+    def _define(self, name: str) -> None:
+        if name == "none" or name in self.witnesses or name in self.groups:
+            raise ValueError(f"the name {name!r} is taken")
+
+
+_LINES = {"log": Policy._log, "witness": Policy._witness, "group": Policy._group, "quorum": Policy._quorum}
+
+
+def _verifier(vkey: str, algorithm: int) -> Verifier:
+    verifier = Verifier.parse(vkey)
+    if verifier.algorithm != algorithm:
+        raise ValueError(f"a key of type {algorithm:02x} expected")
+    return verifier
