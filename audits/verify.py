@@ -151,7 +151,8 @@ def _verify_fold(events: Sequence[Event], record: str, host: str) -> None:
     folded = fold(host, ((event.index, event.entry) for event in events)).decode()
     if folded != record:
         given, counted = strict_json.loads(record), strict_json.loads(folded)
-        wrong = [name for name in counted if not isinstance(given, dict) or not _same(given.get(name), counted[name])]
+        members = given if isinstance(given, dict) else {}
+        wrong = sorted(name for name in {*members, *counted} if not _same(members.get(name, ""), counted.get(name, "")))
         raise NotProved(
             "record_mismatch", f"the record differs from its events in {', '.join(wrong) or 'its spelling'}"
         )

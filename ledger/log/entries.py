@@ -203,7 +203,7 @@ def _evidence(value: Any) -> None:
 
 
 _ARTIFACT = re.compile(rb"sha256:[0-9a-f]{64}")
-_HTTPS = re.compile(r"https://[!-~]{1,2000}")
+_HTTPS = re.compile(r"https://[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]{1,2000}")
 # The 26th character carries 3 bits of the 16 bytes; its other two are zero.
 _review_id = _matches(r"rev-[a-z2-7]{25}[aeimquy4]", "rev- and 26 base32 characters of 16 bytes")
 _EVIDENCE: dict[str, Check] = {

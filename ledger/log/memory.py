@@ -40,9 +40,9 @@ class MemoryLog:
         self.openings: dict[int, Opening] = {}
         self.published: list[Published] = []
         self._rules = Replay()
-        self._tiles = MemoryTiles()
-        self._appender = Appender(self._tiles)
-        self.tree = TileTree(self._tiles)
+        self.tiles = MemoryTiles()
+        self._appender = Appender(self.tiles)
+        self.tree = TileTree(self.tiles)
         self.map = PagedMap(MemoryPages())
         genesis = {"origin": origin, "policy": base64.encode(policy), "previous": None}
         self.append_batch([make_entry("genesis", at=at, **genesis)], at)
@@ -58,7 +58,7 @@ class MemoryLog:
         top = self.published[-1].map_top if self.published else None
         top, root = self.map.update(top, values)
         self._integrate(make_entry("map_head", size=len(self.entries), root=base64.encode(root), at=at))
-        self._tiles.update(self._appender.take_rows())
+        self.tiles.update(self._appender.take_rows())
         checkpoint = Checkpoint(self.origin, self._appender.size, self._appender.root())
         self.published.append(Published(checkpoint.size, sign_checkpoint(checkpoint, self._key), top))
         return self.published[-1]

@@ -2,7 +2,6 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -16,9 +15,10 @@ ED25519 = 0x01
 COSIGNATURE = 0x04
 # The specification asks readers to take 16 at least; a note cannot make a reader check thousands.
 MAX_SIGNATURES = 64
-MAX_BYTES = 1 << 16
+MAX_CHARACTERS = 1 << 16
 
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
+# A lone surrogate is no character of UTF-8; text from a command line may bring one.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\ud800-\udfff]")
 _SIGNATURE_LINE = re.compile(r"— (\S+) (\S+)\n")
 
 
@@ -92,8 +92,8 @@ class Note:
     @classmethod
     def parse(cls, note: str) -> "Note":
         """Split at the LAST blank line: the text may have blank lines of its own."""
-        if len(note) > MAX_BYTES or _CONTROL.search(note):
-            raise BadNote("note_malformed", "a note has no control characters and at most 64 KiB")
+        if len(note) > MAX_CHARACTERS or _CONTROL.search(note):
+            raise BadNote("note_malformed", f"a note has no control characters and at most {MAX_CHARACTERS} in all")
         text, blank, tail = note.rpartition("\n\n")
         if not blank or not text or not note.endswith("\n"):
             raise BadNote(
@@ -104,21 +104,15 @@ class Note:
             raise BadNote("note_malformed", f"a note has 1 to {MAX_SIGNATURES} signature lines")
         return cls(text + "\n", tuple(map(_parse_signature, lines)))
 
-    def require(self, verifier: Verifier) -> None:
-        """Raise unless `verifier` signed: unknown signers are ignored, one bad signature of a known one is fatal."""
-        if not any(self.signatures_by([verifier])):
-            raise NotProved("signer_unknown", f"no signature by {verifier.name}+{verifier.key_id.hex()}")
-
-    def signatures_by(self, verifiers: Iterable[Verifier]) -> list[Signature]:
-        """The signatures by known log keys, all of them checked."""
-        found = []
-        for verifier in verifiers:
-            for signature in self.signatures:
-                if signature.is_by(verifier):
-                    if not verifier.verify(self.text.encode(), signature.value):
-                        raise NotProved("signature_invalid", f"the signature by {verifier.name} does not fit the text")
-                    found.append(signature)
-        return found
+    def require(self, log: Verifier) -> None:
+        """Raise unless `log` signed: unknown signers are ignored, one bad signature of a known one is fatal."""
+        if log.algorithm != ED25519:
+            raise NotProved("signer_unknown", f"{log.name} is a witness, its key signs no notes")
+        signatures = [signature for signature in self.signatures if signature.is_by(log)]
+        if not signatures:
+            raise NotProved("signer_unknown", f"no signature by {log.name}+{log.key_id.hex()}")
+        if not all(log.verify(self.text.encode(), signature.value) for signature in signatures):
+            raise NotProved("signature_invalid", f"the signature by {log.name} does not fit the text")
 
 
 def sign(text: str, name: str, key: SigningKey) -> Note:
@@ -130,7 +124,7 @@ def sign(text: str, name: str, key: SigningKey) -> Note:
 
 
 def check_key_name(name: str) -> None:
-    if not name or "+" in name or any(c.isspace() or ord(c) < 0x20 for c in name):
+    if not name or "+" in name or _CONTROL.search(name) or any(character.isspace() for character in name):
         raise BadNote("vkey_malformed", f"a key name is not empty and has neither blanks nor plus signs: {name[:60]!r}")
 
 

@@ -72,9 +72,6 @@ class Page:
         return map_node(left[0], right[0])
 
 
-EMPTY = Page((None,) * SLOTS)
-
-
 class PagedMap:
     """All versions of the map. `top` is the number of a version's top page, None for the map without hosts."""
 
@@ -162,6 +159,9 @@ def _join(left: Part, right: Part) -> Part:
     if right[0] == ABSENT and left[1]:
         return left
     return map_node(left[0], right[0]), None
+
+
+EMPTY = Page((None,) * SLOTS)
 
 
 def encode_page(slots: Sequence[Slot]) -> bytes:

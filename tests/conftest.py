@@ -1,0 +1,11 @@
+"""Tests are deterministic: hypothesis replays the same examples unless STAYLOG_EXPLORE asks for new ones."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "replay", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("explore" if os.environ.get("STAYLOG_EXPLORE") else "replay")
