@@ -25,24 +25,38 @@ COMPLETE = (
 
 
 def verify_answer(
-    data: bytes, log: Verifier, host: str, *, kind: str | None = None, oldest: str | None = None, text: str = "verified"
+    data: bytes,
+    log: Verifier,
+    host: str,
+    *,
+    kind: str | None = None,
+    oldest: str | None = None,
+    newest: str | None = None,
+    text: str = "verified",
 ) -> Report:
     """Check one answer about `host`.
 
-    `kind`: refuse any other than full, aggregate or page. `oldest`: the smallest time of a map head that is still
-    fresh. `text`: what was asked for, `verified` (the default), `all` or `none`; it decides which missing texts are
-    reported as withheld.
+    `kind`: refuse any other than full, aggregate or page. `oldest` and `newest`: the times between which the map head
+    must lie to count as fresh. `text`: what was asked for, `verified` (the default), `all` or `none`; it decides which
+    missing texts are reported as withheld.
     """
     answer = parse_answer(data)
     if kind not in (None, answer.kind):
-        raise NotProved("wrong_kind", f"a {kind} proof was asked for, the answer has a {answer.kind} proof")
-    report, record = _verify_state(answer, log, host, oldest)
+        raise NotProved("wrong_kind", f"a {kind} proof was asked for, the answer has a proof of kind {answer.kind}")
+    checkpoint, record = _verify_state(answer, log, host)
+    at = _verify_age(answer, oldest, newest)
+    report = _report(f"{answer.kind} answer about {host}", log, checkpoint, at, host)
+    if record is None:
+        report.proved.append("the map of that tree has no record of this host: it has no reviews")
+    else:
+        report.proved.append(f"the map of that tree counts {record['events']} events of this host")
     if answer.kind == "full":
         _verify_history(answer.face, answer.events)
-        if record is not None:
-            report.proved += COMPLETE
+        report.proved += COMPLETE if record is not None else ()
     elif answer.kind == "page":
-        _verify_page(answer, record, report)
+        stop = answer.start + len(answer.events)
+        report.proved.append(f"these are its events {answer.start} to {stop - 1}, without a gap")
+        report.not_proved.append("that the sums are right: only all pages together show that")
     else:
         report.not_proved.append("that the sums are right: only the events show that, ask with ?proof=full")
     _report_texts(answer.events, text, report)
@@ -50,72 +64,84 @@ def verify_answer(
 
 
 def verify_pages(
-    pages: Sequence[bytes], log: Verifier, host: str, *, oldest: str | None = None, text: str = "verified"
+    pages: Sequence[bytes],
+    log: Verifier,
+    host: str,
+    *,
+    oldest: str | None = None,
+    newest: str | None = None,
+    text: str = "verified",
 ) -> Report:
     """Check pages that together are a full answer: every event once, all at one checkpoint."""
     answers = sorted((parse_answer(data) for data in pages), key=lambda answer: answer.start)
     if not answers:
         raise NotProved("pages_incomplete", "no page was given")
     events: list[Event] = []
+    states = []
     for answer in answers:
         if answer.kind != "page":
-            raise NotProved("wrong_kind", f"a page was expected, not a {answer.kind} proof")
-        report, record = _verify_state(answer, log, host, oldest)
-        _verify_page(answer, record, report)
-        if (answer.checkpoint, answer.record) != (answers[0].checkpoint, answers[0].record):
+            raise NotProved("wrong_kind", f"a page was expected, not a proof of kind {answer.kind}")
+        states.append(_verify_state(answer, log, host))
+        if states[-1] != states[0]:
             raise NotProved("pages_differ", "the pages are not of one checkpoint")
         if answer.start != len(events):
             raise NotProved("pages_incomplete", f"event {len(events)} is missing or shown twice")
         events += answer.events
+    checkpoint, record = states[0]
     if record is None or len(events) != record["events"]:
         raise NotProved("pages_incomplete", f"the pages end at event {len(events)}")
-    report = Report(f"{len(answers)} pages about {host}", report.size, report.at, report.proved[:1])
+    at = _verify_age(answers[0], oldest, newest)
+    _verify_fold(events, answers[0].record or "", host)
+    report = _report(f"{len(pages)} pages about {host}", log, checkpoint, at, host)
     report.proved += COMPLETE
-    report.not_proved = _limits(host)
-    _verify_fold(events, answer.record or "", host)
     _report_texts(events, text, report)
     return report
 
 
-def _verify_state(answer: Answer, log: Verifier, host: str, oldest: str | None) -> tuple[Report, dict[str, Any] | None]:
-    """Checks (a), (b) as far as one answer goes, (e), and the members that follow from the record."""
+def _verify_state(answer: Answer, log: Verifier, host: str) -> tuple[Checkpoint, dict[str, Any] | None]:
+    """Checks (a), (b) and (c) as far as one answer goes, and the members that follow from the record."""
     did.check(host)
     checkpoint = open_checkpoint(answer.checkpoint, log)
-    at = _verify_inclusion(answer, checkpoint, host)
-    if oldest is not None and at < oldest:
-        raise NotProved("too_old", f"the map head is of {at}, older than {oldest}")
-    report = Report(f"{answer.kind} answer about {host}", checkpoint.size, at)
-    report.proved.append(f"{log.name} signed a tree of {checkpoint.size} entries, as of {at}")
-    if answer.events:
-        report.proved.append(f"{len(answer.events)} events of this host stand in that tree")
-    root = base64.decode_hash(answer.map_head.members["root"])
-    if answer.record is None and answer.events:
-        raise NotProved("absent_with_events", "events without a record")
-    verify_map(host, answer.record.encode() if answer.record is not None else None, answer.other, answer.siblings, root)
+    _verify_inclusion(answer, checkpoint, host)
+    data = None if answer.record is None else answer.record.encode()
+    verify_map(host, data, answer.other, answer.siblings, base64.decode_hash(answer.map_head.members["root"]))
     record = None
     if answer.record is not None:
         if answer.kind == "full":
             _verify_fold(answer.events, answer.record, host)
         record = read_record(answer.record, host)
+    if answer.kind == "page":
+        _verify_page(answer, record)
+    elif record is None and answer.events:
+        raise NotProved("absent_with_events", "events without a record")
     _verify_summary(answer, summary(host, record))
-    if record is None:
-        report.proved.append("the map of that tree has no record of this host: it has no reviews")
-    else:
-        report.proved.append(f"the map of that tree counts {record['events']} events of this host")
-    report.not_proved = _limits(host)
-    return report, record
+    return checkpoint, record
 
 
-def _limits(host: str) -> list[str]:
-    return [MAP_HEAD_HONESTY, REAL_STAYS, *([DOMAIN] if host.startswith("did:web:") else [])]
+def _verify_age(answer: Answer, oldest: str | None, newest: str | None) -> str:
+    """Check (e). A map head from the future would stay fresh for ever."""
+    at = str(answer.map_head.members["at"])
+    if oldest is not None and at < oldest:
+        raise NotProved("too_old", f"the map head is of {at}, older than {oldest}")
+    if newest is not None and at > newest:
+        raise NotProved("from_the_future", f"the map head is of {at}, later than {newest}")
+    return at
 
 
-def _verify_inclusion(answer: Answer, checkpoint: Checkpoint, host: str) -> str:
-    """All events and the map head are in the tree, the map head last; returns the time of the map head."""
+def _report(subject: str, log: Verifier, checkpoint: Checkpoint, at: str, host: str) -> Report:
+    report = Report(subject, checkpoint.size, at)
+    report.proved.append(f"{log.name} signed a tree of {checkpoint.size} entries, with a map of all hosts as of {at}")
+    report.not_proved += [MAP_HEAD_HONESTY, REAL_STAYS]
+    if host.startswith("did:web:"):
+        report.not_proved.append(DOMAIN)
+    return report
+
+
+def _verify_inclusion(answer: Answer, checkpoint: Checkpoint, host: str) -> None:
+    """Check (a): all events and the map head are in the tree, the map head last, times in order."""
     head = answer.map_head
     if head.type != "map_head" or head.members["size"] != checkpoint.size - 1:
         raise NotProved("map_head_not_last", "the last leaf of the tree must be a map head that carries its own index")
-    at = str(head.members["at"])
     leaves = [(event.index, event.entry.leaf_hash) for event in answer.events]
     root = multiproof_root([*leaves, (checkpoint.size - 1, head.leaf_hash)], checkpoint.size, answer.log_proof)
     if root != checkpoint.root:
@@ -128,9 +154,8 @@ def _verify_inclusion(answer: Answer, checkpoint: Checkpoint, host: str) -> str:
             raise NotProved("time_falls", f"event {event.index} is older than the event before it")
         last = event.entry.members["at"]
         _verify_opening(event)
-    if at < last:
+    if head.members["at"] < last:
         raise NotProved("time_falls", "the map head is older than an event before it")
-    return at
 
 
 def _verify_opening(event: Event) -> None:
@@ -158,19 +183,16 @@ def _verify_fold(events: Sequence[Event], record: str, host: str) -> None:
         )
 
 
-def _verify_page(answer: Answer, record: dict[str, Any] | None, report: Report) -> None:
+def _verify_page(answer: Answer, record: dict[str, Any] | None) -> None:
+    """The events stand at their places in the host's own tree."""
     if record is None:
-        raise NotProved("absent_with_events", "an absent host has no pages")
-    count, stop = record["events"], answer.start + len(answer.events)
+        raise NotProved("absent_with_events", "a host without a record has no pages")
     leaves = [
         (answer.start + place, sublog_leaf(event.index, event.entry.leaf_hash))
         for place, event in enumerate(answer.events)
     ]
-    root = multiproof_root(leaves, count, answer.sub_proof)
-    if base64.encode(root) != record["root"]:
-        raise NotProved("sub_root_mismatch", f"the events are not events {answer.start} to {stop - 1} of the host")
-    report.proved.append(f"they are events {answer.start} to {stop - 1} of {count}, without a gap")
-    report.not_proved.append("that the sums are right: only all pages together show that")
+    if base64.encode(multiproof_root(leaves, record["events"], answer.sub_proof)) != record["root"]:
+        raise NotProved("sub_root_mismatch", f"these are not the host's events from number {answer.start}")
 
 
 def _verify_summary(answer: Answer, expected: dict[str, Any]) -> None:

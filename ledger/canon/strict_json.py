@@ -74,7 +74,8 @@ def _integer(digits: str) -> int:
 
 def _float(digits: str) -> float:
     value = float(digits)
-    if value in (float("inf"), float("-inf")):
+    # From 2^53 to 1e21 JCS writes a double as an integer, which no strict reader would take back.
+    if MAX_INTEGER < abs(value) < 1e21 or abs(value) == float("inf"):
         raise BadJSON("number_out_of_range", f"the number {digits[:24]} is too large")
     return value
 

@@ -21,6 +21,8 @@ OPTIONAL_CATEGORIES = {"location"}
 LEVELS = ("guest_verified", "host_attested", "unconfirmed")
 OUTCOMES = ("conflict", "contradicted", "denied", "unanswered")
 PARTS = ("text", "response")
+ROLES = ("guest", "host")
+ACTIONS = ("trusted", "removed", "compromised")
 IDV_LEVELS = ("email_verified", "identity_verified", "payment_verified")
 BASES = ("gdpr_17", "court_order", "illegal_content", "third_party_data")
 # Which booking evidence a level may rest on.
@@ -203,7 +205,10 @@ def _evidence(value: Any) -> None:
 
 
 _ARTIFACT = re.compile(rb"sha256:[0-9a-f]{64}")
-_HTTPS = re.compile(r"https://[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]{1,2000}")
+# A plain host, so that everybody who reads the issuer's name from it reads the same.
+_HTTPS = re.compile(
+    r"https://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?(?:[/?#][A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]{0,1800})?"
+)
 # The 26th character carries 3 bits of the 16 bytes; its other two are zero.
 _review_id = _matches(r"rev-[a-z2-7]{25}[aeimquy4]", "rev- and 26 base32 characters of 16 bytes")
 _EVIDENCE: dict[str, Check] = {
@@ -216,9 +221,9 @@ MEMBERS: dict[str, dict[str, Check]] = {
     "genesis": {"origin": _origin, "policy": _hash, "previous": _nullable(_origin), "at": check_time},
     "policy": {"policy": _hash, "at": check_time},
     "issuer": {
-        "role": _one_of("guest", "host"),
+        "role": _one_of(*ROLES),
         "issuer": _issuer,
-        "action": _one_of("trusted", "removed", "compromised"),
+        "action": _one_of(*ACTIONS),
         "keys": _hash,
         "max_idv_level": _nullable(_one_of(*IDV_LEVELS)),
         "since": _nullable(check_time),

@@ -29,8 +29,8 @@ class Opening:
     def parse(cls, value: Any) -> "Opening":
         if not isinstance(value, dict) or value.keys() != {"text", "salt"}:
             raise Malformed("opening_malformed", "an opening is an object of exactly text and salt")
-        if not isinstance(value["text"], str) or not isinstance(value["salt"], str):
-            raise Malformed("opening_malformed", "the text and the salt of an opening are strings")
+        if not all(isinstance(part, str) and part for part in value.values()):
+            raise Malformed("opening_malformed", "the text and the salt of an opening are strings, and not empty")
         return cls(value["text"], base64.decode_hash(value["salt"]))
 
     def as_json(self) -> dict[str, str]:

@@ -193,7 +193,7 @@ def read_record(text: str, host: str) -> dict[str, Any]:
         _check_form(record, host)
         _check_sums(record)
         canonical = jcs.dumps(record)
-    except (KeyError, TypeError, ValueError, Malformed) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, Malformed) as error:
         raise NotProved("record_invalid", f"no fold gives this record: {error}") from None
     if canonical != data:
         raise NotProved("record_invalid", "the record is not in JCS form")

@@ -1,0 +1,1 @@
+"""The project's own test vectors, and the generator that makes them: `python -m schemas.vectors.make`."""

@@ -1,0 +1,171 @@
+"""Cosignatures, tlog-proofs and witness policies; first of all the worked example of the specification notes."""
+
+import pytest
+from nacl.signing import SigningKey
+
+from ledger.canon import base64
+from ledger.errors import BadNote, NotProved
+from ledger.log.checkpoint import Checkpoint, sign_checkpoint
+from ledger.log.cosignature import cosign, cosignatures
+from ledger.log.note import COSIGNATURE, ED25519, Note, Signature, Verifier
+from ledger.log.policy import Policy
+from ledger.log.tiles import encode_bundle
+from ledger.log.tlog_proof import TlogProof
+from ledger.log.tree import leaf_hash, root_of
+from tests.ledger.log.test_tree import tile_tree
+
+LOG_KEY = SigningKey(bytes(range(32)))
+WITNESS_KEY = SigningKey(b"\x07" * 32)
+LOG = Verifier("reputation.example/log", ED25519, bytes(LOG_KEY.verify_key))
+WITNESS = Verifier("witness.example/w1", COSIGNATURE, bytes(WITNESS_KEY.verify_key))
+OTHER_KEY = SigningKey(b"\x08" * 32)
+OTHER = Verifier("witness.example/w2", COSIGNATURE, bytes(OTHER_KEY.verify_key))
+ENTRIES = [b"review-%d" % i for i in range(5)]
+LEAVES = [leaf_hash(entry) for entry in ENTRIES]
+TREE = tile_tree(LEAVES)
+TIMESTAMP = 1771147800
+
+EXAMPLE = """\
+c2sp.org/tlog-proof@v1
+extra cmV2aWV3LWlkPTI=
+index 2
+4Q7HkWxIbsUy3vK6tDsyhGLJovgtXE7MEFn/OStMcyc=
+xw6lryLDVlo7BhirKr+jt+6xRbeSeDwHZqyZW807crg=
+6GsekO0nv8Py28LbSeEs78UDqqUvt5myuh4mhoGAuvU=
+
+reputation.example/log
+5
+TVtX9MJJzTbWc9+eiv7YADz8ZEc6Y+5rnCJyz2fsyUk=
+
+— reputation.example/log YeYFd7P1WL7j+462EsHy4ElvGNH3eYlwiIs3VQEv5P1WhRs6PTG4BAfDYiyn70xSANoMEHkl3kihtybjCJ7moQx44AY=
+— witness.example/w1 qkoJ0QAAAABpkZIY2z3Gyg4aXfwbylPKaQy35CfLi0zhb8vL8U5h9POru9FCqI2mYLq9Fuj0YUnwLtxDcHt4Ch9zC/07BpSLuo9oDA==
+"""
+
+
+def cosigned(*signatures: Signature) -> str:
+    note = Note.parse(sign_checkpoint(Checkpoint(LOG.name, 5, root_of(LEAVES)), LOG_KEY))
+    return str(Note(note.text, (*note.signatures, *signatures)))
+
+
+TEXT = str(Checkpoint(LOG.name, 5, root_of(LEAVES)))
+BY_WITNESS = cosign(TEXT, WITNESS.name, WITNESS_KEY, TIMESTAMP)
+BY_OTHER = cosign(TEXT, OTHER.name, OTHER_KEY, TIMESTAMP + 1)
+
+
+def test_the_worked_example() -> None:
+    assert str(LOG) == "reputation.example/log+61e60577+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
+    assert str(WITNESS) == "witness.example/w1+aa4a09d1+BOpKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs"
+    assert LEAVES[2].hex() == "f4e93a17c66f47803f6b7dd4b48141295864956238c13ad04ca930eb7f557a18"
+    assert TREE.root(3).hex() == "93ce9ddcfda4977e1cadf299accd1ab145b6ee1e497db4dc8a75eb8acc9a5e0a"
+    assert encode_bundle(ENTRIES[:2]).hex() == "00087265766965772d3000087265766965772d31"
+    assert len(encode_bundle(ENTRIES)) == 50
+    proof = TlogProof(2, tuple(TREE.inclusion(2, 5)), cosigned(BY_WITNESS), extra=b"review-id=2")
+    assert str(proof) == EXAMPLE
+    assert TlogProof.parse(EXAMPLE) == proof
+    assert proof.verify(LEAVES[2], LOG).size == 5
+    assert [base64.encode(node)[:8] for node in TREE.consistency(3, 5)] == [
+        "9Ok6F8Zv",
+        "4Q7HkWxI",
+        "xw6lryLD",
+        "6GsekO0n",
+    ]
+    (seen,) = cosignatures(Note.parse(proof.checkpoint), [WITNESS])
+    assert (seen.witness, seen.timestamp) == (WITNESS, TIMESTAMP)
+
+
+def test_the_proof_does_not_bring_its_leaf() -> None:
+    with pytest.raises(NotProved) as refusal:
+        TlogProof.parse(EXAMPLE).verify(LEAVES[3], LOG)
+    assert refusal.value.code == "root_mismatch"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("proof@v1", "proof@v2"), ("index 2", "index 02"), ("index 2", "index two"), ("index 2\n", ""), ("extra cm", "extra !m"),
+     ("4Q7H", "4Q7"), ("index 2", "index 9007199254740992"), ("\n\nreputation", "\nreputation"), ("extra cmV2aWV3LWlkPTI=", "extra cmV2aWV3LWlkPTJ=")],
+)  # fmt: skip
+def test_malformed_proofs(old: str, new: str) -> None:
+    text = EXAMPLE.replace(old, new) if old != "\n\nreputation" else "c2sp.org/tlog-proof@v1\nindex 2\n"
+    with pytest.raises(BadNote) as refusal:
+        TlogProof.parse(text)
+    assert refusal.value.code == "tlog_proof_malformed"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [BY_WITNESS.value[:-1], BY_WITNESS.value + b"\0", b"\xff" * 8 + BY_WITNESS.value[8:], bytes(8) + BY_WITNESS.value[8:], b"x"],
+)  # fmt: skip
+def test_a_bad_cosignature_of_a_known_witness_rejects_the_note(value: bytes) -> None:
+    note = Note.parse(cosigned(Signature(WITNESS.name, WITNESS.key_id, value)))
+    with pytest.raises(NotProved) as refusal:
+        cosignatures(note, [WITNESS])
+    assert refusal.value.code == "cosignature_invalid"
+    assert cosignatures(note, [OTHER]) == []
+
+
+def test_a_cosignature_has_a_possible_time() -> None:
+    for timestamp in (-1, 2**63):
+        with pytest.raises(ValueError, match="between 0 and"):
+            cosign(TEXT, WITNESS.name, WITNESS_KEY, timestamp)
+
+
+POLICY = f"""
+# who is trusted
+log {LOG} https://reputation.example/log
+witness w1 {WITNESS} https://witness.example
+witness w2 {OTHER}
+group both all w1 w2
+group either any w1 w2
+group nested 1 both
+quorum %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("quorum", "signatures", "enough"),
+    [
+        ("none", (), True),
+        ("w1", (BY_WITNESS,), True),
+        ("w1", (BY_OTHER,), False),
+        ("both", (BY_WITNESS,), False),
+        ("both", (BY_WITNESS, BY_OTHER), True),
+        ("either", (BY_OTHER,), True),
+        ("either", (), False),
+        ("nested", (BY_WITNESS, BY_OTHER), True),
+        ("nested", (BY_WITNESS, BY_WITNESS), False),
+    ],
+)
+def test_quorums(quorum: str, signatures: tuple[Signature, ...], enough: bool) -> None:
+    policy = Policy.parse(POLICY % quorum)
+    if enough:
+        checkpoint, seen = policy.verify(cosigned(*signatures))
+        assert (checkpoint.size, len(seen)) == (5, len(signatures))
+    else:
+        with pytest.raises(NotProved) as refusal:
+            policy.verify(cosigned(*signatures))
+        assert refusal.value.code == "quorum_missing"
+
+
+def test_a_log_outside_the_policy_is_refused() -> None:
+    policy = Policy.parse(f"log {Verifier('another.example', ED25519, LOG.public_key)}\nquorum none\n")
+    with pytest.raises(NotProved) as refusal:
+        policy.verify(cosigned())
+    assert refusal.value.code == "signer_unknown"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["log", f"log {WITNESS}", f"log {LOG} u x", f"log {LOG}", f"witness w3 {LOG}", f"witness w1 {OTHER}", f"witness w3 {WITNESS}",
+     f"witness none {OTHER}", "witness w3", "group g all", "group g 0 w1", "group g 3 w1 w2", "group g 01 w1", "group g ² w1", "group g all w1 w1",
+     "group g all unknown", "group w1 all w2", "quorum unknown", "quorum", "quorum w1 w2", "quorum none", "frobnicate", "witness w3 nonsense"],
+)  # fmt: skip
+def test_malformed_policies(line: str) -> None:
+    text = f"log {LOG}\nwitness w1 {WITNESS}\nwitness w2 {OTHER}\nquorum none\n{line}\n"
+    with pytest.raises(BadNote) as refusal:
+        Policy.parse(text)
+    assert refusal.value.code == "policy_malformed"
+
+
+def test_a_policy_needs_its_quorum_line() -> None:
+    with pytest.raises(BadNote, match="exactly one quorum"):
+        Policy.parse(f"log {LOG}\n")

@@ -1,0 +1,123 @@
+"""`make bench` in its quick form: the table, results.json, and when it fails. The figures themselves are not judged."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import __main__ as command
+from benchmarks.report import Bar, Row, at_most, times_less
+
+ROOT = Path(__file__).parent.parent
+MAX_SECONDS = 25
+WORKS = {
+    1: [
+        "append",
+        "open + first root",
+        "open + first inclusion",
+        "inclusion proof, warm",
+        "consistency proof, warm",
+        "verify inclusion",
+        "verify consistency",
+        "inclusion proof, leaf not asked for before",
+    ],
+    2: ["inclusion proof, warm", "open in a fresh process", "peak memory"],
+    7: ["verify a full proof"],
+}
+
+
+def test_quick_run_measures_every_row(tmp_path: Path) -> None:
+    out = tmp_path / "results.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--quick", "--out", str(out)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    results = json.loads(out.read_text())
+    assert results["quick"] is True
+    assert results["seconds"] < MAX_SECONDS
+    assert results["machine"].keys() == {
+        "python",
+        "sqlite",
+        "pymerkle",
+        "pynacl",
+        "cpus",
+        "fdatasync_ms",
+        "ed25519_verify_us",
+    }
+    for number, works in WORKS.items():
+        measured = [row["work"] for row in results["rows"] if row["row"] == number]
+        for work in works:
+            assert any(name.startswith(work) for name in measured), f"row {number} has no {work!r}: {measured}"
+    for row in results["rows"]:
+        check_row(row)
+        assert row["work"] in done.stdout
+    assert all(f" {name} " in done.stdout for name in ("#", "work", "peer or bound", "ours", "ratio", "bar", "met?"))
+    assert str(ROOT) not in out.read_text() + done.stdout
+
+
+def check_row(row: dict[str, Any]) -> None:
+    ours, peer = row["median"]["ours"], row["median"]["peer"]
+    assert ours > 0
+    assert peer > 0
+    assert row["ratio"] == pytest.approx(ours / peer if (row["bar"] or "").startswith("at most") else peer / ours)
+    assert row["verdict"] in ("yes", "NO", "no (warns)", "no bar")
+    assert (row["met"] is None) == (row["bar"] is None)
+    assert all(row["rounds"][side] for side in ("ours", "peer"))
+
+
+def test_ratio_goes_the_way_of_the_bar() -> None:
+    assert make_row(ours=2, peer=3, bar=times_less(1.5)).verdict == "yes"
+    assert make_row(ours=2, peer=2.9, bar=times_less(1.5)).verdict == "NO"
+    assert make_row(ours=3, peer=2, bar=at_most(1.5)).verdict == "yes"
+    assert make_row(ours=3.1, peer=2, bar=at_most(1.5)).verdict == "NO"
+    assert make_row(ours=3.1, peer=2, bar=at_most(1.5), gates=False).verdict == "no (warns)"
+    assert make_row(ours=2, peer=1, bar=None).verdict == "no bar"
+
+
+@pytest.mark.parametrize(
+    ("bar", "gates", "quick", "status"),
+    [
+        (times_less(2), True, False, 1),
+        (times_less(2), True, True, 0),
+        (times_less(2), False, False, 0),
+        (times_less(1), True, False, 0),
+        (None, True, False, 0),
+    ],
+)
+def test_only_a_missed_gate_of_a_full_run_fails(
+    bar: Bar | None, gates: bool, quick: bool, status: int, run: Callable[..., int]
+) -> None:
+    assert run(lambda _: [make_row(ours=1, peer=1.5, bar=bar, gates=gates)], quick=quick) == status
+
+
+def test_broken_benchmark_fails_even_when_quick(run: Callable[..., int]) -> None:
+    def broken(_: object) -> list[Row]:
+        raise AssertionError("different work")
+
+    assert run(broken, quick=True) != 0
+
+
+def test_unknown_row_is_explained() -> None:
+    result = CliRunner().invoke(command.main, ["--rows", "1,99"])
+    assert result.exit_code == 2
+    assert "rows are 1, 2, 7" in result.output
+
+
+def make_row(*, ours: float, peer: float, bar: Bar | None, gates: bool = True) -> Row:
+    return Row(1, "work", "peer", "us", {"ours": [ours], "peer": [peer]}, bar, gates)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]:
+    def invoke(rows: Callable[[object], list[Row]], *, quick: bool) -> int:
+        monkeypatch.setattr(command, "ROWS", {1: SimpleNamespace(rows=rows, NOTES=())})
+        arguments = ["--rows", "1", "--out", str(tmp_path / "results.json"), *(["--quick"] if quick else [])]
+        return CliRunner().invoke(command.main, arguments).exit_code
+
+    return invoke
