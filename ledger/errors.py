@@ -1,17 +1,28 @@
 """Every refusal has one class and one stable code.
 
-    StaylogError
-    ├── Malformed          the bytes are not what they claim to be
-    │   ├── BadJSON        malformed_json, duplicate_key, too_deep, not_utf8, number_out_of_range
-    │   ├── BadBase64      base64_invalid, hash_length
-    │   ├── BadDID         did_not_canonical
-    │   ├── BadNote        note_malformed, vkey_malformed, checkpoint_malformed, cosignature_malformed,
-    │   │                  tlog_proof_malformed, policy_malformed
-    │   ├── BadTilePath    tile_path_invalid
-    │   └── BadEntry       entry_too_large, entry_malformed, entry_not_canonical, entry_unknown_type, entry_invalid
-    ├── BrokenRule         well-formed, but no ledger may contain it (protocol.md 3 and 4)
-    ├── NotProved          a proof, signature or derived value does not hold
-    └── NotStored          a tile or page that must exist is missing or damaged
+    StaylogError               proof_too_large, page_out_of_range, unknown_size
+    ├── Malformed              the bytes are not what they claim to be: answer_malformed, receipt_malformed,
+    │   │                      opening_malformed, map_other_malformed, map_zeros_spelled_out, base58_invalid
+    │   ├── BadJSON            malformed_json, duplicate_key, too_deep, not_utf8, number_out_of_range
+    │   ├── BadBase64          base64_invalid, hash_length
+    │   ├── BadDID             did_not_canonical
+    │   ├── BadNote            note_malformed, vkey_malformed, checkpoint_malformed, tlog_proof_malformed,
+    │   │                      policy_malformed
+    │   ├── BadTilePath        tile_path_invalid
+    │   └── BadEntry           entry_too_large, entry_malformed, entry_not_canonical, entry_unknown_type, entry_invalid
+    ├── BrokenRule             well-formed, but no ledger may hold it: genesis_missing, genesis_repeated,
+    │                          genesis_batch, batch_too_long, time_falls, map_head_size, map_head_not_last,
+    │                          map_root_mismatch, foreign_event, review_id_reused, review_unknown, response_repeated,
+    │                          response_late, upgrade_not_unconfirmed, redaction_of_nothing, redaction_repeated
+    ├── NotProved              a signature, proof or derived value does not hold: signer_unknown, signature_invalid,
+    │                          origin_mismatch, cosignature_invalid, quorum_missing, index_out_of_range, index_order,
+    │                          proof_length, hash_length, root_mismatch, sub_root_mismatch, map_path_length,
+    │                          map_root_mismatch, map_other_unexpected, map_other_elsewhere, map_head_not_last,
+    │                          absent_with_events, foreign_event, time_falls, record_invalid, record_mismatch,
+    │                          face_mismatch, history_mismatch, history_unproved, opening_mismatch,
+    │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
+    │                          from_the_future, receipt_mismatch, tlog_proof_extra
+    └── NotStored              not_stored: a tile or page that must exist is missing or damaged
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """

@@ -60,7 +60,9 @@ class World:
             ("guest_verified", "guest_verified", "host_attested", "unconfirmed")
         )
         day = self.random.randrange(1, 26)
-        text = self.random.choice((None, "Quiet and clean.", "Très bien — 5★\n\u202eagain", "x" * 300))
+        if "text" not in members:
+            text = self.random.choice((None, "Quiet and clean.", "Très bien — 5★\n\u202eagain", "x" * 300))
+            members["text"] = self.commit(index, text)
         review = {
             "review_id": "rev-" + b32encode(self.random.randbytes(16)).decode().rstrip("=").lower(),
             "host_did": host or self.random.choice(self.hosts),
@@ -71,7 +73,6 @@ class World:
             "level": level,
             "evidence": self.evidence(self.random.choice(BOOKINGS[level])),
             "repeat": self.random.random() < 0.2,
-            "text": self.commit(index, text),
             **members,
         }
         self._add("review", review)

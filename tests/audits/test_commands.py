@@ -1,0 +1,167 @@
+"""Both verifiers as a person runs them: files in, words and an exit status out."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from audits.standalone_verify import main as standalone_main
+from ledger.cli import main
+from tests.audits.test_receipts import RECEIPT, SUBMISSION
+from tests.world import HOSTS, LOG, World
+
+ROOT = Path(__file__).parents[2]
+STANDALONE = ROOT / "audits" / "standalone_verify.py"
+HOST = HOSTS[0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("answers")
+    log = World(7, HOSTS[:2]).grow(10).log
+    full = log.answer(HOST)
+    files = {
+        "full.json": full,
+        "aggregate.json": log.answer(HOST, "aggregate"),
+        "page0.json": log.answer(HOST, "page", start=0, count=6),
+        "page6.json": log.answer(HOST, "page", start=6, count=500),
+        "wrong.json": {**full, "total_reviews": full["total_reviews"] + 1},
+        "receipt.json": RECEIPT,
+        "submission.json": SUBMISSION,
+        "list.json": [],
+    }
+    for name, value in files.items():
+        (folder / name).write_text(json.dumps(value))
+    (folder / "proof.tlog-proof").write_text(RECEIPT["tlog_proof"])
+    (folder / "entry.json").write_text(RECEIPT["entry"])
+    (folder / "policy.txt").write_text(f"log {LOG}\nquorum none\n")
+    (folder / "binary").write_bytes(b"c2sp.org/tlog-proof@v1\n\xff")
+    return folder
+
+
+def staylog(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["verify", *map(str, arguments), "--key", str(LOG)])
+
+
+class TestStaylogVerify:
+    def test_a_full_answer(self, folder: Path) -> None:
+        result = staylog(folder / "full.json", "--host", HOST)
+        assert result.exit_code == 0, result.output
+        assert "nothing is left out" in result.output
+        assert "not proved" in result.output
+
+    def test_pages_together(self, folder: Path) -> None:
+        result = staylog(folder / "page6.json", folder / "page0.json", "--host", HOST)
+        assert result.exit_code == 0, result.output
+        assert "2 pages about" in result.output
+
+    def test_the_report_as_json(self, folder: Path) -> None:
+        result = staylog(folder / "full.json", "--host", HOST, "--json")
+        assert json.loads(result.stdout)["proved"]
+        result = staylog(folder / "wrong.json", "--host", HOST, "--json")
+        assert (result.exit_code, json.loads(result.stdout)["code"]) == (1, "face_mismatch")
+
+    def test_the_first_thing_that_is_wrong(self, folder: Path) -> None:
+        result = staylog(folder / "wrong.json", "--host", HOST)
+        assert result.exit_code == 1
+        assert "total_reviews" in result.stderr
+        assert "face_mismatch" in result.stderr
+
+    def test_age_and_kind(self, folder: Path) -> None:
+        assert "too_old" in staylog(folder / "full.json", "--host", HOST, "--max-age", "0.01").stderr
+        assert staylog(folder / "full.json", "--host", HOST, "--max-age", "999999").exit_code == 0
+        assert "wrong_kind" in staylog(folder / "aggregate.json", "--host", HOST, "--kind", "full").stderr
+
+    def test_a_receipt(self, folder: Path) -> None:
+        result = staylog(folder / "receipt.json", "--submission", folder / "submission.json")
+        assert result.exit_code == 0, result.output
+        assert "signed submission" in result.output
+
+    def test_a_tlog_proof(self, folder: Path) -> None:
+        arguments = (folder / "proof.tlog-proof", "--entry", folder / "entry.json")
+        assert "stands at index" in staylog(*arguments).output
+        assert staylog(*arguments, "--policy", folder / "policy.txt").exit_code == 0
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (["full.json"], "--host"),
+            (["proof.tlog-proof"], "--entry"),
+            (["list.json"], "--host"),
+            (["nothing.json"], "does not exist"),
+        ],
+    )
+    def test_a_wrong_call_says_what_to_do(self, folder: Path, arguments: list[str], says: str) -> None:
+        result = staylog(folder / arguments[0], *arguments[1:])
+        assert result.exit_code == 2
+        assert says in result.stderr
+
+    def test_unreadable_files(self, folder: Path) -> None:
+        assert "answer_malformed" in staylog(folder / "list.json", "--host", HOST).stderr
+        assert "malformed_json" in staylog(folder / "policy.txt", "--host", HOST).stderr
+        assert "not_utf8" in staylog(folder / "binary", "--entry", folder / "entry.json").stderr
+        result = CliRunner().invoke(main, ["verify", str(folder / "full.json"), "--key", "nonsense"])
+        assert "vkey_malformed" in result.stderr
+
+    def test_help_teaches(self) -> None:
+        assert "verify" in CliRunner().invoke(main, ["--help"]).output
+        assert "--max-age" in CliRunner().invoke(main, ["verify", "--help"]).output
+        assert CliRunner().invoke(main, ["frobnicate"]).exit_code == 2
+        assert "0.1.0" in CliRunner().invoke(main, ["--version"]).output
+
+
+class TestStandalone:
+    def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-I", STANDALONE, *arguments]  # isolated: nothing of this project on its path
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+
+    def test_it_is_one_file_of_at_most_300_lines(self) -> None:
+        lines = STANDALONE.read_text("utf-8").splitlines()
+        assert len(lines) <= 300
+        assert max(map(len, lines)) <= 120
+
+    def test_it_accepts_and_lists_what_was_proved(self, folder: Path) -> None:
+        done = self.run(folder / "full.json", "--key", str(LOG), "--host", HOST)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "nothing is left out" in done.stdout
+
+    def test_it_names_the_first_thing_that_is_wrong(self, folder: Path) -> None:
+        done = self.run(folder / "wrong.json", "--key", str(LOG), "--host", HOST)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("Wrong: total_reviews")
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (["full.json", "--max-age", "0.01"], "not fresh"),
+            (["aggregate.json"], ""),
+            (["page0.json", "page6.json"], ""),
+            (["page0.json"], ""),
+            (["page0.json", "full.json"], "a page is missing"),
+            (["page0.json", "page0.json"], "a page is missing"),
+            (["nothing.json"], "FileNotFoundError"),
+            (["list.json"], "TypeError"),
+            (["binary"], "UnicodeDecodeError"),
+            (["policy.txt"], "JSONDecodeError"),
+        ],
+    )
+    def test_other_calls(
+        self,
+        folder: Path,
+        arguments: list[str],
+        says: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", ["standalone_verify.py", *arguments, "--key", str(LOG), "--host", HOST])
+        if not says:
+            standalone_main()
+            assert "proved" in capsys.readouterr().out
+        else:
+            with pytest.raises(SystemExit) as end:
+                standalone_main()
+            assert says in str(end.value)

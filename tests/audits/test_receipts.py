@@ -1,0 +1,141 @@
+"""Receipts, tlog-proofs and growth: what a single guest or auditor can check with one file."""
+
+import json
+from typing import Any
+
+import pytest
+
+from audits.receipts import verify_growth, verify_receipt, verify_tlog_proof
+from ledger.canon import base64, jcs
+from ledger.errors import Malformed, NotProved, StaylogError
+from ledger.log.checkpoint import open_checkpoint
+from ledger.log.cosignature import cosign
+from ledger.log.note import Note
+from ledger.log.openings import Opening, commitment
+from ledger.log.policy import Policy
+from ledger.log.tlog_proof import TlogProof
+from tests.ledger.log.test_witnessing import WITNESS, WITNESS_KEY
+from tests.world import HOSTS, LOG, World
+
+SUBMISSION = {"type": "ReviewSubmission", "review_text": "Quiet.", "private_feedback": "The tap drips."}
+BOOKING = {"type": "BookingNotice", "status": "confirmed"}
+SALT = bytes(range(32))
+
+
+def receipt(booking: dict[str, str] | None = None, text: str | None = "Quiet.") -> dict[str, Any]:
+    world = World(11, HOSTS[:2]).grow(3)
+    index = world.next_index
+    evidence = world.evidence("stay_receipt")
+    evidence["commitment"] = commitment(SALT, jcs.dumps({"submission": SUBMISSION, "booking": booking}))
+    world.review(HOSTS[0], level="guest_verified", evidence=evidence, text=world.commit(index, text))
+    state = world.publish()
+    entry = world.log.entries[index]
+    proof = TlogProof(index, tuple(world.log.tree.inclusion(index, state.size)), state.note)
+    return {
+        "review_id": entry.members["review_id"],
+        "status": "accepted",
+        "verification_level": "guest_verified",
+        "index": index,
+        "entry": entry.data.decode(),
+        "openings": {
+            "text": world.log.openings[index].as_json() if text else None,
+            "evidence": {"salt": base64.encode(SALT)},
+        },
+        "checkpoint": state.note,
+        "tlog_proof": str(proof),
+    }
+
+
+RECEIPT = receipt()
+LONGER = TlogProof.parse(RECEIPT["tlog_proof"])
+
+
+def encoded(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def test_a_receipt_proves_inclusion_and_text() -> None:
+    report = verify_receipt(encoded({**RECEIPT, "private_feedback": "undeliverable"}), LOG)
+    assert any(f"index {RECEIPT['index']}" in line for line in report.proved)
+    assert any("text" in line for line in report.proved)
+    assert any("whose review" in line for line in report.not_proved)
+
+
+def test_with_the_submission_it_proves_whose_review_it_is() -> None:
+    report = verify_receipt(encoded(RECEIPT), LOG, submission=encoded(SUBMISSION))
+    assert any("this signed submission" in line for line in report.proved)
+    on_notice = encoded(receipt(BOOKING))
+    assert verify_receipt(on_notice, LOG, submission=encoded(SUBMISSION), booking=encoded(BOOKING))
+    for submission, booking in ((SUBMISSION, None), ({**SUBMISSION, "review_text": "Loud."}, encoded(BOOKING))):
+        with pytest.raises(NotProved) as refusal:
+            verify_receipt(on_notice, LOG, submission=encoded(submission), booking=booking)
+        assert refusal.value.code == "opening_mismatch"
+
+
+def test_a_receipt_without_text() -> None:
+    assert verify_receipt(encoded(receipt(text=None)), LOG)
+
+
+OTHER_ENTRY = World(12, HOSTS[:2]).grow(3).log.entries[-1].data.decode()
+TAMPERED: list[tuple[str, dict[str, Any]]] = [
+    ("receipt_mismatch", {"status": "pending"}),
+    ("receipt_mismatch", {"verification_level": "unconfirmed"}),
+    ("receipt_mismatch", {"review_id": "rev-" + "a" * 26}),
+    ("receipt_mismatch", {"index": RECEIPT["index"] - 1}),
+    ("receipt_mismatch", {"checkpoint": World(12).log.published[0].note}),
+    ("receipt_mismatch", {"entry": OTHER_ENTRY}),
+    ("root_mismatch", {"entry": RECEIPT["entry"].replace('"check_in":"2025-12', '"check_in":"2025-11')}),
+    ("tlog_proof_extra", {"tlog_proof": str(TlogProof(LONGER.index, LONGER.path, LONGER.checkpoint, b"x"))}),
+    ("proof_length", {"tlog_proof": str(TlogProof(LONGER.index, LONGER.path[:-1], LONGER.checkpoint))}),
+    ("opening_mismatch", {"openings": {**RECEIPT["openings"], "text": Opening("Loud.", SALT).as_json()}}),
+    ("opening_unexpected", {"openings": {**RECEIPT["openings"], "text": None}}),
+    ("opening_malformed", {"openings": {**RECEIPT["openings"], "text": "Quiet."}}),
+    ("receipt_malformed", {"openings": {"text": None}}),
+    ("receipt_malformed", {"openings": {**RECEIPT["openings"], "evidence": {"salt": None}}}),
+    ("receipt_malformed", {"openings": {**RECEIPT["openings"], "evidence": {"salt": "AA=="}}}),
+    ("receipt_malformed", {"openings": {**RECEIPT["openings"], "evidence": {"salt": base64.encode(SALT), "x": 1}}}),
+    ("receipt_malformed", {"index": True}),
+    ("receipt_malformed", {"entry": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "changes"), TAMPERED, ids=[f"{i} {code}" for i, (code, _) in enumerate(TAMPERED)])
+def test_tampered_receipts(code: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(StaylogError) as refusal:
+        verify_receipt(encoded({**RECEIPT, **changes}), LOG)
+    assert refusal.value.code == code
+
+
+def test_a_receipt_is_an_object() -> None:
+    with pytest.raises(Malformed) as refusal:
+        verify_receipt(b"[]", LOG)
+    assert refusal.value.code == "receipt_malformed"
+
+
+def test_a_tlog_proof_with_and_without_witnesses() -> None:
+    entry = RECEIPT["entry"].encode()
+    assert verify_tlog_proof(RECEIPT["tlog_proof"], entry, LOG).size == open_checkpoint(RECEIPT["checkpoint"], LOG).size
+    policy = Policy.parse(f"log {LOG}\nwitness w {WITNESS}\nquorum w\n")
+    with pytest.raises(NotProved) as refusal:
+        verify_tlog_proof(RECEIPT["tlog_proof"], entry, policy=policy)
+    assert refusal.value.code == "quorum_missing"
+    note = Note.parse(RECEIPT["checkpoint"])
+    seen = Note(note.text, (*note.signatures, cosign(note.text, WITNESS.name, WITNESS_KEY, 1_771_147_800)))
+    report = verify_tlog_proof(str(TlogProof(LONGER.index, LONGER.path, str(seen))), entry, policy=policy)
+    assert any("witness.example/w1 cosigned" in line for line in report.proved)
+    with pytest.raises(NotProved):
+        verify_tlog_proof(RECEIPT["tlog_proof"], entry + b" ", LOG)
+    with pytest.raises(ValueError, match="a log key or a policy"):
+        verify_tlog_proof(RECEIPT["tlog_proof"], entry)
+
+
+def test_growth() -> None:
+    log = World(4).grow(6).log
+    older, newer = log.published[1], log.published[-1]
+    proof = log.tree.consistency(older.size, newer.size)
+    report = verify_growth(older.note, newer.note, proof, LOG)
+    assert any("unchanged" in line for line in report.proved)
+    other = World(5).grow(6).log.published[-1]
+    for first, second, path in ((older, newer, proof[1:]), (older, other, proof), (newer, older, proof)):
+        with pytest.raises(NotProved):
+            verify_growth(first.note, second.note, path, LOG)

@@ -1,0 +1,46 @@
+"""The layer rules hold, the base install is enough for verification, and the lock names no host."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_import_contracts_hold() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_verification_needs_the_base_install_only() -> None:
+    """Every module of ledger, audits and schemas imports with nothing but the base dependencies and what they need."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    base = {re.split(r"[<>=\[]", name)[0] for name in project["dependencies"]}
+    assert base == {"click", "pynacl", "rfc8785", "rich"}
+    script = """
+import importlib, pkgutil, sys
+allowed = {"click", "nacl", "_cffi_backend", "cffi", "rfc8785", "rich", "pygments", "markdown_it", "mdurl", "ledger", "audits", "schemas"}
+before = set(sys.modules)
+for package in ("ledger", "audits", "schemas"):
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
+        importlib.import_module(module.name)
+new = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(sorted(name for name in new if name not in sys.stdlib_module_names and name not in allowed and not name.startswith("_")))
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_lock_pins_everything_with_hashes_and_names_no_host() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert not re.search(r"://|^-|^--", lock, re.MULTILINE)
+    packages = re.findall(r"^([\w.-]+)==[^\\]+\\$", lock, re.MULTILINE)
+    assert len(packages) == len(re.findall(r"^\S", lock, re.MULTILINE)) > 20
+    assert lock.count("--hash=sha256:") >= len(packages)
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*asked["dependencies"], *(name for extra in asked["optional-dependencies"].values() for name in extra)]
+    normal = {name.lower().replace("_", "-") for name in packages}
+    assert {re.split(r"[<>=\[]", name)[0].lower() for name in wanted} <= normal
