@@ -27,7 +27,6 @@ from ledger.log.pages import MemoryPages, PagedMap
 from ledger.log.record import HostFold, mean_tenths, read_record, sublog_leaf
 from ledger.log.replay import Replay
 from ledger.log.tiles import (
-    Appender,
     MemoryTiles,
     TileTree,
     decode_bundle,
@@ -48,6 +47,7 @@ from ledger.log.tree import (
     verify_inclusion,
 )
 from tests.interop.vectors import load, rebuilt
+from tests.ledger.log.test_tree import stored
 
 HASHING = load("log/hashing.json")
 CHECKPOINT = load("log/checkpoint.json")
@@ -76,11 +76,7 @@ def refusal(call: Any, *arguments: Any) -> str:
 
 
 def tree_of(leaves: list[bytes]) -> tuple[MemoryTiles, TileTree]:
-    tiles = MemoryTiles()
-    appender = Appender(tiles)
-    for leaf in leaves:
-        appender.append(leaf)
-    tiles.update(appender.take_rows())
+    tiles = stored(leaves)
     return tiles, TileTree(tiles)
 
 

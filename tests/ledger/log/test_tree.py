@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 from hypothesis import given
@@ -16,6 +16,7 @@ from ledger.log.tree import (
     verify_consistency,
     verify_inclusion,
 )
+from tests.bits import flip
 from tests.reference import Tree
 
 MAX = 600
@@ -26,13 +27,17 @@ REFERENCE = Tree(LEAVES)
 PARTS = [range(start, MAX + 1, 8) for start in range(1, 9)]
 
 
-def tile_tree(leaves: Sequence[bytes]) -> TileTree:
+def stored(leaves: Iterable[bytes]) -> MemoryTiles:
     tiles = MemoryTiles()
     appender = Appender(tiles)
     for leaf in leaves:
         appender.append(leaf)
     tiles.update(appender.take_rows())
-    return TileTree(tiles)
+    return tiles
+
+
+def tile_tree(leaves: Iterable[bytes]) -> TileTree:
+    return TileTree(stored(leaves))
 
 
 TREE = tile_tree(LEAVES)
@@ -161,10 +166,6 @@ def changes(proof: Sequence[bytes]) -> st.SearchStrategy[list[bytes]]:
         replaced(lambda h: h[:-1]),
         replaced(lambda h: h + b"\0"),
     )
-
-
-def flip(value: bytes, bit: int) -> bytes:
-    return (int.from_bytes(value) ^ 1 << bit).to_bytes(len(value))
 
 
 @pytest.mark.parametrize(("index", "size"), [(5, 5), (-1, 5), (0, 0)])

@@ -1,0 +1,1 @@
+"""Side-by-side ratios: `make bench`, or `python -m benchmarks --help`. Rows and bars: design/quality.md."""
