@@ -1,6 +1,6 @@
 """Strict base64 (RFC 4648 section 4): padded, standard alphabet, one spelling per value (protocol.md 1)."""
 
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 
 from ledger.errors import BadBase64
 
@@ -8,13 +8,13 @@ HASH_SIZE = 32
 
 
 def encode(data: bytes) -> str:
-    return b64encode(data).decode("ascii")
+    return b2a_base64(data, newline=False).decode("ascii")
 
 
 def decode(text: str) -> bytes:
     """The bytes `text` spells; a second spelling of the same bytes is refused."""
     try:
-        data = b64decode(text, validate=True)
+        data = a2b_base64(text, strict_mode=True)
     except ValueError:
         raise BadBase64("base64_invalid", f"not standard base64: {text[:60]!r}") from None
     if encode(data) != text:

@@ -4,6 +4,7 @@ A host's reputation hangs on the bytes of its DID, so another spelling of the sa
 """
 
 import re
+from functools import lru_cache
 
 from ledger.canon import base58
 from ledger.errors import BadDID, Malformed
@@ -20,6 +21,13 @@ def check(did: object) -> str:
     """`did` itself if it is a did:web, did:key or did:jwk in canonical form, else BadDID."""
     if not isinstance(did, str) or not did.isascii() or len(did) > MAX_BYTES:
         raise BadDID(f"a DID is ASCII text of at most {MAX_BYTES} bytes")
+    _check(did)
+    return did
+
+
+@lru_cache(maxsize=4096)
+def _check(did: str) -> None:
+    """Remembered: an answer names its host in every event."""
     scheme, _, rest = did.partition(":")
     method, _, identifier = rest.partition(":")
     if scheme != "did" or method not in _METHODS:
@@ -28,7 +36,6 @@ def check(did: object) -> str:
         if mark in identifier:
             raise BadDID(f"a DID has no {name} here: {did!r}")
     _METHODS[method](identifier)
-    return did
 
 
 def _check_web(identifier: str) -> None:

@@ -5,7 +5,6 @@ each of these lets two readers of the same signed bytes see different things.
 """
 
 import json
-import re
 from typing import Any, NoReturn
 
 from ledger.errors import BadJSON
@@ -13,20 +12,20 @@ from ledger.errors import BadJSON
 MAX_DEPTH = 16
 MAX_INTEGER = 2**53 - 1
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
-_BRACKETS = re.compile(r"[\[\]{}]")
-
 
 def loads(data: bytes | str) -> Any:
     """The value of one JSON text in UTF-8, or BadJSON with the code that says why not."""
     text = _decode(data)
-    _check_depth(text)
     try:
         value = _DECODER.decode(text)
     except BadJSON:
         raise
+    except RecursionError:
+        raise BadJSON("too_deep", f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         raise BadJSON("malformed_json", f"not JSON: {error}") from None
+    if isinstance(value, dict | list) and text.count("[") + text.count("{") > MAX_DEPTH:
+        _check_depth(value)
     # The decoder pairs surrogate escapes; one that is left alone is no character and no UTF-8.
     if "\\u" in text:
         _refuse_lone_surrogates(value)
@@ -43,15 +42,14 @@ def _decode(data: bytes | str) -> str:
     return text
 
 
-def _check_depth(text: str) -> None:
-    """Count brackets before parsing: the parser recurses, and a deep text would end it."""
-    depth = 0
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    for bracket in _BRACKETS.findall(_STRING.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
-        if depth > MAX_DEPTH:
-            raise BadJSON("too_deep", f"nested deeper than {MAX_DEPTH} levels")
+def _check_depth(value: Any) -> None:
+    containers = [value]
+    for _ in range(MAX_DEPTH):
+        children = [child for item in containers for child in (item.values() if isinstance(item, dict) else item)]
+        containers = [child for child in children if isinstance(child, dict | list)]
+        if not containers:
+            return
+    raise BadJSON("too_deep", f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

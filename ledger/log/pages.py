@@ -4,13 +4,13 @@ A page covers four bits of the key: 16 slots, each empty, a leaf, or a page belo
 written, so a cache of them never goes stale, and a version is no more than the number of its top page.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from ledger.errors import NotStored
 from ledger.log.hostmap import ABSENT, MapLeaf, MapProof, map_node
+from ledger.log.lru import Cache
 
 BITS = 4
 SLOTS = 1 << BITS
@@ -77,7 +77,7 @@ class PagedMap:
 
     def __init__(self, store: PageStore) -> None:
         self._store = store
-        self._cache: OrderedDict[int, Page] = OrderedDict()
+        self._cache: Cache[int, Page] = Cache(CACHED_PAGES)
 
     def update(self, top: int | None, values: Mapping[bytes, bytes]) -> tuple[int | None, bytes]:
         """A new version with `values` (key to value) set: its top page and its root."""
@@ -123,23 +123,13 @@ class PagedMap:
 
     def _write(self, page: Page) -> int:
         number = self._store.write_page(encode_page(page.slots))
-        self._remember(number, page)
+        self._cache.put(number, page)
         return number
 
     def _read(self, number: int | None) -> Page:
         if number is None:
             return EMPTY
-        page = self._cache.get(number)
-        if page is None:
-            page = Page(decode_page(self._store.read_page(number)))
-        self._remember(number, page)
-        return page
-
-    def _remember(self, number: int, page: Page) -> None:
-        self._cache[number] = page
-        self._cache.move_to_end(number)
-        if len(self._cache) > CACHED_PAGES:
-            self._cache.popitem(last=False)
+        return self._cache.get(number) or self._cache.put(number, Page(decode_page(self._store.read_page(number))))
 
 
 def _slot(key: bytes, depth: int) -> int:

@@ -5,11 +5,11 @@ the stored row, and every proof of every older size comes from the same rows.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ledger.errors import BadEntry, BadTilePath, NotStored
+from ledger.log.lru import Cache
 from ledger.log.tree import (
     EMPTY_ROOT,
     HASH_SIZE,
@@ -19,15 +19,18 @@ from ledger.log.tree import (
     fold_edge,
     inclusion_subtrees,
     multiproof_subtrees,
-    node_hash,
+    parents,
     perfect_subtrees,
 )
 
 HEIGHT = 8
 WIDTH = 1 << HEIGHT
 MAX_ENTRY = 65535
-# 8 KiB of hashes expand to 16 KiB and some object overhead: about 10 MB in all.
+# 8 KiB of hashes expand to 16 KiB: 4 MiB in all.
 CACHED_TILES = 256
+
+# All perfect subtrees inside a tile: concatenated hashes by height.
+Expanded = list[bytes]
 
 
 class TileStore(Protocol):
@@ -61,9 +64,12 @@ class Appender:
         for level in sorted(ids, reverse=True):
             row = _prefix(rows, ids[level], widths[level])
             self._tiles[level] = bytearray(row)
-            nodes += [_perfect_root(row, lo, hi) for lo, hi in perfect_subtrees(0, widths[level])]
+            heights = _expand(row)
+            for lo, hi in perfect_subtrees(0, widths[level]):
+                height = (hi - lo).bit_length() - 1
+                nodes.append(heights[height][(lo >> height) * HASH_SIZE :][:HASH_SIZE])
         self._changed: dict[int, bytearray] = {}
-        self._edge = Edge(size, nodes, self._on_node)
+        self._edge = Edge(size, nodes, self._on_nodes)
 
     @property
     def size(self) -> int:
@@ -71,6 +77,9 @@ class Appender:
 
     def append(self, leaf: bytes) -> None:
         self._edge.append(leaf)
+
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        self._edge.extend(leaves)
 
     def root(self) -> bytes:
         return self._edge.root()
@@ -81,16 +90,22 @@ class Appender:
         self._changed.clear()
         return rows
 
-    def _on_node(self, level: int, node: bytes) -> None:
+    def _on_nodes(self, level: int, nodes: bytes) -> None:
         if level % HEIGHT:
             return
         level //= HEIGHT
-        tile = self._tiles.setdefault(level, bytearray())
-        tile += node
-        # The edge counts a leaf only when all its nodes are told, hence the size before this leaf.
-        self._changed[tile_id(level, self._edge.size >> HEIGHT * (level + 1))] = tile
-        if len(tile) == WIDTH * HASH_SIZE:
-            self._tiles[level] = bytearray()
+        # The edge has its new size already; these nodes end at the last complete subtree of their level.
+        first = (self._edge.size >> HEIGHT * level) - len(nodes) // HASH_SIZE
+        while nodes:
+            index, used = divmod(first, WIDTH)
+            tile = self._tiles.setdefault(level, bytearray())
+            part = nodes[: (WIDTH - used) * HASH_SIZE]
+            tile += part
+            self._changed[tile_id(level, index)] = tile
+            if len(tile) == WIDTH * HASH_SIZE:
+                del self._tiles[level]
+            nodes = nodes[len(part) :]
+            first += len(part) // HASH_SIZE
 
 
 class TileTree:
@@ -98,7 +113,7 @@ class TileTree:
 
     def __init__(self, store: TileStore) -> None:
         self._store = store
-        self._cache: OrderedDict[tuple[int, int], list[list[bytes]]] = OrderedDict()
+        self._cache: Cache[tuple[int, int], Expanded] = Cache(CACHED_TILES)
 
     def root(self, size: int) -> bytes:
         return self._hashes([(0, size)], size)[0] if size else EMPTY_ROOT
@@ -113,38 +128,36 @@ class TileTree:
         return self._hashes(multiproof_subtrees(indices, size), size)
 
     def _hashes(self, subtrees: Sequence[Subtree], size: int) -> list[bytes]:
-        parts = [perfect_subtrees(lo, hi) for lo, hi in subtrees]
-        places = [[_place(lo, hi) for lo, hi in part] for part in parts]
-        tiles = self._tiles({(level, index) for part in places for level, index, _, _ in part}, size)
+        parts = [[_place(lo, hi) for lo, hi in perfect_subtrees(*subtree)] for subtree in subtrees]
+        tiles = self._expanded({(level, index) for part in parts for level, index, _, _ in part}, size)
         return [
-            fold_edge([tiles[level, index][height][offset] for level, index, height, offset in part]) for part in places
+            fold_edge([tiles[level, index][height][at : at + HASH_SIZE] for level, index, height, at in part])
+            for part in parts
         ]
 
-    def _tiles(self, wanted: Iterable[tuple[int, int]], size: int) -> dict[tuple[int, int], list[list[bytes]]]:
-        """Expanded tiles, all missing ones by one read."""
-        found: dict[tuple[int, int], list[list[bytes]]] = {}
-        missing: dict[tuple[int, int], tuple[int, tuple[int, int]]] = {}
-        for level, index in wanted:
-            width = min((size >> HEIGHT * level) - index * WIDTH, WIDTH)
-            key = (tile_id(level, index), width)
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                found[level, index] = self._cache[key]
+    def _expanded(self, places: Iterable[tuple[int, int]], size: int) -> dict[tuple[int, int], Expanded]:
+        """Expanded tiles by level and index, all that are not in the cache by one read."""
+        found: dict[tuple[int, int], Expanded] = {}
+        missing: dict[tuple[int, int], tuple[int, int]] = {}
+        for level, index in places:
+            # A partial tile is kept by its width too: it is the prefix of a row that still grows.
+            key = tile_id(level, index), min((size >> HEIGHT * level) - index * WIDTH, WIDTH)
+            cached = self._cache.get(key)
+            if cached is None:
+                missing[level, index] = key
             else:
-                missing[level, index] = (width, key)
+                found[level, index] = cached
         if missing:
-            rows = self._store.read_tiles([key[0] for _, key in missing.values()])
-            for place, (width, key) in missing.items():
-                found[place] = self._cache[key] = _expand(_prefix(rows, key[0], width))
-            while len(self._cache) > CACHED_TILES:
-                self._cache.popitem(last=False)
+            rows = self._store.read_tiles([tile for tile, _ in missing.values()])
+            for place, key in missing.items():
+                found[place] = self._cache.put(key, _expand(_prefix(rows, *key)))
         return found
 
 
 def _place(lo: int, hi: int) -> tuple[int, int, int, int]:
-    """Where the root of a perfect subtree is found: tile level, tile index, height in the tile, offset."""
+    """Where the root of a perfect subtree is found: tile level, tile index, height in the tile, offset in bytes."""
     level, height = divmod((hi - lo).bit_length() - 1, HEIGHT)
-    return level, lo >> HEIGHT * (level + 1), height, (lo >> HEIGHT * level) % WIDTH >> height
+    return level, lo >> HEIGHT * (level + 1), height, ((lo >> HEIGHT * level) % WIDTH >> height) * HASH_SIZE
 
 
 def _prefix(rows: Mapping[int, bytes], tile: int, width: int) -> bytes:
@@ -154,16 +167,11 @@ def _prefix(rows: Mapping[int, bytes], tile: int, width: int) -> bytes:
     return row[: width * HASH_SIZE]
 
 
-def _expand(row: bytes) -> list[list[bytes]]:
-    """All perfect subtrees inside a tile: hashes[height][offset]."""
-    hashes = [[row[at : at + HASH_SIZE] for at in range(0, len(row), HASH_SIZE)]]
-    while len(below := hashes[-1]) > 1:
-        hashes.append([node_hash(below[i], below[i + 1]) for i in range(0, len(below) - 1, 2)])
-    return hashes
-
-
-def _perfect_root(row: bytes, lo: int, hi: int) -> bytes:
-    return _expand(row[lo * HASH_SIZE : hi * HASH_SIZE])[-1][0]
+def _expand(row: bytes) -> Expanded:
+    heights = [row]
+    while len(heights[-1]) > HASH_SIZE:
+        heights.append(parents(heights[-1]))
+    return heights
 
 
 def tile_resources(size: int) -> list[str]:

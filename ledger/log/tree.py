@@ -28,39 +28,50 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 class Edge:
     """The right edge of a tree: its perfect subtrees' roots, largest first. Enough to append and to know the root.
 
-    `on_node(level, hash)` is told every perfect subtree at the moment it is complete; tiles are made from that.
+    `on_nodes(level, hashes)` is told the perfect subtrees that each `extend` completes, level by level and
+    concatenated; tiles are made from that.
     """
 
-    __slots__ = ("nodes", "on_node", "size")
+    __slots__ = ("nodes", "on_nodes", "size")
 
     def __init__(
         self,
         size: int = 0,
         nodes: Sequence[bytes] = (),
-        on_node: Callable[[int, bytes], None] | None = None,
+        on_nodes: Callable[[int, bytes], None] | None = None,
     ) -> None:
         if len(nodes) != size.bit_count():
             raise ValueError(f"a tree of {size} leaves has {size.bit_count()} edge nodes, not {len(nodes)}")
         self.size = size
         self.nodes = list(nodes)
-        self.on_node = on_node
+        self.on_nodes = on_nodes
 
     def append(self, leaf: bytes) -> None:
-        nodes, on_node, level, size = self.nodes, self.on_node, 0, self.size
-        node = leaf
-        if on_node:
-            on_node(0, node)
-        while size & 1:
-            node = sha256(b"\x01" + nodes.pop() + node).digest()
-            size >>= 1
-            level += 1
-            if on_node:
-                on_node(level, node)
-        nodes.append(node)
-        self.size += 1
+        self.extend((leaf,))
+
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Append many leaf hashes, one level of the tree at a time: a pair is then 64 bytes in a row."""
+        nodes, level, size, left_over = b"".join(leaves), 0, self.size, []
+        self.size += len(nodes) // HASH_SIZE
+        while nodes:
+            if self.on_nodes:
+                self.on_nodes(level, nodes)
+            if size & 1:
+                nodes = self.nodes.pop() + nodes
+            if len(nodes) % (2 * HASH_SIZE):
+                left_over.append(nodes[-HASH_SIZE:])
+            nodes = parents(nodes)
+            level, size = level + 1, size >> 1
+        self.nodes += reversed(left_over)
 
     def root(self) -> bytes:
         return fold_edge(self.nodes) if self.nodes else EMPTY_ROOT
+
+
+def parents(nodes: bytes) -> bytes:
+    """The nodes above complete pairs of neighbours."""
+    pairs = range(0, len(nodes) - HASH_SIZE, 2 * HASH_SIZE)
+    return b"".join([sha256(b"\x01" + nodes[at : at + 2 * HASH_SIZE]).digest() for at in pairs])
 
 
 def fold_edge(nodes: Sequence[bytes]) -> bytes:
@@ -74,8 +85,7 @@ def fold_edge(nodes: Sequence[bytes]) -> bytes:
 def root_of(leaves: Iterable[bytes]) -> bytes:
     """The root over leaf hashes."""
     edge = Edge()
-    for leaf in leaves:
-        edge.append(leaf)
+    edge.extend(leaves)
     return edge.root()
 
 

@@ -333,7 +333,7 @@ class TestRecord:
         "time-falls": "time_falls",
         "other-host": "foreign_event",
         "names-no-host": "foreign_event",
-        "rating-not-canonical": "entry_not_canonical",
+        "rating-not-canonical": "entry_invalid",
         "entry-not-canonical": "entry_not_canonical",
         "two-hosts-by-duplicate-member": "entry_malformed",
         "version-2": "entry_unknown_type",

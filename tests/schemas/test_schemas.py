@@ -374,7 +374,7 @@ def test_schema_and_code_agree_at_the_edges(type_: str, member: str, accepted: l
         pytest.param("entry_invalid", told_entry("review", host_did="did:web:a.example:%41"), id="a needless escape"),
         pytest.param("entry_too_large", told_entry("genesis", origin="a" * 65_535), id="too many bytes for a leaf"),
         pytest.param("entry_not_canonical", told_entry("policy").replace(",", ", "), id="blanks between members"),
-        pytest.param("entry_not_canonical", told_entry("policy").replace('"v":1', '"v":1.0'), id="1.0 for 1"),
+        pytest.param("entry_unknown_type", told_entry("policy").replace('"v":1', '"v":1.0'), id="1.0 for 1"),
         pytest.param("entry_malformed", told_entry("policy").replace('"v":1', '"v":1,"v":1'), id="a repeated member"),
     ],
 )

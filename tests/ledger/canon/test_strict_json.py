@@ -45,7 +45,8 @@ REFUSED = [
     ('{"a":{"b":1,"\\u0062":2}}', "duplicate_key"),
     ("[" * 17 + "]" * 17, "too_deep"),
     ('{"a":' * 100_000, "too_deep"),
-    ('["' + "]" * 40 + '",' + "[" * 17, "too_deep"),
+    ('["' + "]" * 40 + '",' + "[" * 16 + "]" * 17, "too_deep"),
+    ('{"a":[' + '{"b":' * 15 + "1" + "}" * 15 + "]}", "too_deep"),
     ("9007199254740992", "number_out_of_range"),
     ("-9007199254740992", "number_out_of_range"),
     ("1" * 5000, "number_out_of_range"),
@@ -72,6 +73,8 @@ def test_refused(text: str | bytes, code: str) -> None:
 def test_brackets_inside_strings_are_not_depth() -> None:
     assert strict_json.loads(json.dumps(["[" * 50 + '\\"{'])) == ["[" * 50 + '\\"{']
     assert strict_json.loads("[" * 16 + "]" * 16)
+    assert strict_json.loads('{"a":[' + '{"b":' * 14 + "1" + "}" * 14 + "]}")
+    assert strict_json.loads('"' + "[" * 50 + '"') == "[" * 50
 
 
 def test_a_surrogate_pair_is_one_character() -> None:

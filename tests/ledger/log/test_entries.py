@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ledger.canon import jcs
+from ledger.canon import jcs, strict_json
 from ledger.errors import BadEntry
 from ledger.log.entries import MEMBERS, VRP_ARTIFACT, make_entry, parse_entry
+from tests.world import World
 
 HASH = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 AT = "2026-04-01T10:00:00Z"
@@ -111,13 +114,31 @@ def test_versions_and_types() -> None:
         assert caught.value.code == "entry_unknown_type"
 
 
+@given(st.integers(0, 10_000))
+@settings(max_examples=20)
+def test_what_is_accepted_is_its_own_jcs_form(seed: int) -> None:
+    for entry in World(seed).grow(4).log.entries:
+        assert jcs.dumps(strict_json.loads(entry.data)) == entry.data
+
+
+@pytest.mark.parametrize(
+    "change",
+    [('"overall":4.5', '"overall":4.50'), ('"accuracy":1', '"accuracy":1.0'), ('"accuracy":1', '"accuracy":1e0'), ('"overall":4.5', '"overall":45e-1'),
+     ('"cleanliness":5', '"cleanliness":5.0'), ('"v":1', '"v":1.0'), ('"v":1', '"v":true'), ('"v":1', '"v":1e0'), ('"repeat":false', '"repeat":0')],
+)  # fmt: skip
+def test_a_number_has_one_spelling(change: tuple[str, str]) -> None:
+    data = make_entry("review", **VALID["review"]).data.decode()
+    assert change[0] in data
+    with pytest.raises(BadEntry):
+        parse_entry(data.replace(*change).encode())
+
+
 def test_the_bytes_are_the_canonical_ones() -> None:
     data = make_entry("policy", **VALID["policy"]).data
     for other in (
         data.replace(b",", b", "),
         data + b"\n",
         b" " + data,
-        data.replace(b'"v":1', b'"v":1.0'),
         data.replace(b"policy", b"\\u0070olicy"),
     ):
         with pytest.raises(BadEntry) as caught:
