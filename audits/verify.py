@@ -106,9 +106,9 @@ def _verify_state(answer: Answer, log: Verifier, host: str) -> tuple[Checkpoint,
     data = None if answer.record is None else answer.record.encode()
     verify_map(host, data, answer.other, answer.siblings, base64.decode_hash(answer.map_head.members["root"]))
     record = None
-    if answer.record is not None:
-        if answer.kind == "full":
-            _verify_fold(answer.events, answer.record, host)
+    if answer.record is not None and answer.kind == "full":
+        record = _verify_fold(answer.events, answer.record, host)
+    elif answer.record is not None:
         record = read_record(answer.record, host)
     if answer.kind == "page":
         _verify_page(answer, record)
@@ -171,16 +171,18 @@ def _committed(event: Event) -> str | None:
     return event.entry.members["text"] if event.entry.type in ("review", "response") else None
 
 
-def _verify_fold(events: Sequence[Event], record: str, host: str) -> None:
+def _verify_fold(events: Sequence[Event], record: str, host: str) -> dict[str, Any]:
     """Checks (b) and (c): the fold over all events is the record, byte for byte."""
     folded = fold(host, ((event.index, event.entry) for event in events)).decode()
+    counted: dict[str, Any] = strict_json.loads(folded)
     if folded != record:
-        given, counted = strict_json.loads(record), strict_json.loads(folded)
+        given = strict_json.loads(record)
         members = given if isinstance(given, dict) else {}
         wrong = sorted(name for name in {*members, *counted} if not _same(members.get(name, ""), counted.get(name, "")))
         raise NotProved(
             "record_mismatch", f"the record differs from its events in {', '.join(wrong) or 'its spelling'}"
         )
+    return counted
 
 
 def _verify_page(answer: Answer, record: dict[str, Any] | None) -> None:
@@ -251,10 +253,9 @@ def _report_texts(events: Sequence[Event], text: str, report: Report) -> None:
         report.proved.append(f"{shown} texts are the ones committed to when they were submitted")
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(given: Any, expected: Any) -> bool:
     """Equal as JSON: true is not 1, but 4 and 4.0 are one number."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
-    return bool(left == right)
+    if isinstance(expected, dict):
+        same_names = isinstance(given, dict) and given.keys() == expected.keys()
+        return same_names and all(_same(given[name], value) for name, value in expected.items())
+    return bool(given == expected) and isinstance(given, bool) == isinstance(expected, bool)

@@ -74,8 +74,7 @@ def append_all(database: TileDatabase, entries: Sequence[bytes]) -> None:
     """Append in batches as the sequencer will: hash, tiles, root, one commit."""
     appender = Appender(database, database.size())
     for batch in batches(entries):
-        for entry in batch:
-            appender.append(leaf_hash(entry))
+        appender.extend([leaf_hash(entry) for entry in batch])
         database.commit(batch, appender.take_rows(), appender.size, appender.root())
 
 

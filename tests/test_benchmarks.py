@@ -19,8 +19,8 @@ MAX_SECONDS = 25
 WORKS = {
     1: [
         "append",
-        "open + first root",
-        "open + first inclusion",
+        "first root",
+        "first inclusion",
         "inclusion proof, warm",
         "consistency proof, warm",
         "verify inclusion",

@@ -65,7 +65,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _integer(digits: str) -> int:
     # Length first: Python refuses, and quadratically reads, very long integers.
-    if len(digits) > 17 or abs(int(digits)) > MAX_INTEGER:
+    if len(digits) > 15 and (len(digits) > 17 or abs(int(digits)) > MAX_INTEGER):
         raise BadJSON("number_out_of_range", f"the integer {digits[:24]} is beyond 2^53 - 1")
     return int(digits)
 

@@ -44,10 +44,7 @@ class Entry:
     data: bytes
     type: str
     members: Mapping[str, Any]
-
-    @property
-    def leaf_hash(self) -> bytes:
-        return leaf_hash(self.data)
+    leaf_hash: bytes
 
     @property
     def host(self) -> str | None:
@@ -64,7 +61,7 @@ def parse_entry(data: bytes) -> Entry:
     if len(data) > MAX_ENTRY:
         raise BadEntry("entry_too_large", f"an entry of {len(data)} bytes; at most {MAX_ENTRY} are allowed")
     if _ARTIFACT.fullmatch(data):
-        return Entry(data, VRP_ARTIFACT, {})
+        return Entry(data, VRP_ARTIFACT, {}, leaf_hash(data))
     try:
         members = strict_json.loads(data)
         if not isinstance(members, dict):
@@ -113,7 +110,7 @@ def _check(data: bytes, members: dict[str, Any]) -> Entry:
         _check_level(members)
     if type_ == "review" and members["check_out"] <= members["check_in"]:
         raise BadEntry("entry_invalid", "review.check_out: a stay ends after it began")
-    return Entry(data, type_, members)
+    return Entry(data, type_, members, leaf_hash(data))
 
 
 def _check_level(members: Mapping[str, Any]) -> None:
