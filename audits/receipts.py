@@ -11,8 +11,9 @@ from ledger.log.entries import Entry, parse_entry
 from ledger.log.note import Verifier
 from ledger.log.openings import Opening, commitment
 from ledger.log.policy import Policy
+from ledger.log.proofs import verify_consistency
 from ledger.log.tlog_proof import TlogProof
-from ledger.log.tree import leaf_hash, verify_consistency
+from ledger.log.tree import leaf_hash
 
 _MEMBERS = {
     "review_id": str,

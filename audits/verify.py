@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from audits.answer import Answer, parse_answer
+from audits.face import same_json, verify_history, verify_summary
 from audits.report import DOMAIN, MAP_HEAD_HONESTY, REAL_STAYS, Report
 from ledger.canon import base64, did, strict_json
 from ledger.errors import NotProved
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
-from ledger.log.face import Event, history, summary
+from ledger.log.face import Event
 from ledger.log.hostmap import verify_map
 from ledger.log.note import Verifier
+from ledger.log.proofs import multiproof_root
 from ledger.log.record import fold, read_record, sublog_leaf
-from ledger.log.tree import multiproof_root
 
 COMPLETE = (
     "these events are all that the map counts: nothing is left out, nothing added",
@@ -51,7 +52,7 @@ def verify_answer(
     else:
         report.proved.append(f"the map of that tree counts {record['events']} events of this host")
     if answer.kind == "full":
-        _verify_history(answer.face, answer.events)
+        verify_history(answer)
         report.proved += COMPLETE if record is not None else ()
     elif answer.kind == "page":
         stop = answer.start + len(answer.events)
@@ -114,7 +115,7 @@ def _verify_state(answer: Answer, log: Verifier, host: str) -> tuple[Checkpoint,
         _verify_page(answer, record)
     elif record is None and answer.events:
         raise NotProved("absent_with_events", "events without a record")
-    _verify_summary(answer, summary(host, record))
+    verify_summary(answer, host, record)
     return checkpoint, record
 
 
@@ -178,7 +179,8 @@ def _verify_fold(events: Sequence[Event], record: str, host: str) -> dict[str, A
     if folded != record:
         given = strict_json.loads(record)
         members = given if isinstance(given, dict) else {}
-        wrong = sorted(name for name in {*members, *counted} if not _same(members.get(name, ""), counted.get(name, "")))
+        names = sorted({*members, *counted})
+        wrong = [name for name in names if not same_json(members.get(name, ""), counted.get(name, ""))]
         raise NotProved(
             "record_mismatch", f"the record differs from its events in {', '.join(wrong) or 'its spelling'}"
         )
@@ -195,35 +197,6 @@ def _verify_page(answer: Answer, record: dict[str, Any] | None) -> None:
     ]
     if base64.encode(multiproof_root(leaves, record["events"], answer.sub_proof)) != record["root"]:
         raise NotProved("sub_root_mismatch", f"these are not the host's events from number {answer.start}")
-
-
-def _verify_summary(answer: Answer, expected: dict[str, Any]) -> None:
-    for name, value in expected.items():
-        if name not in answer.face or not _same(answer.face[name], value):
-            raise NotProved("face_mismatch", f"{name} is {answer.face.get(name)!r}, the record gives {value!r}")
-    if answer.kind != "full" and "review_history" in answer.face:
-        raise NotProved("history_unproved", f"a {answer.kind} proof cannot show a review_history")
-
-
-def _verify_history(face: dict[str, Any], events: Sequence[Event]) -> None:
-    """`review_history` is a run of the reviews, newest first; members beside the known ones are not looked at."""
-    listed = face.get("review_history")
-    if not isinstance(listed, list) or not all(isinstance(review, dict) for review in listed):
-        raise NotProved("history_mismatch", "review_history is a list of reviews")
-    if not listed:
-        return
-    reviews = history(events)
-    places = [place for place, review in enumerate(reviews) if _same(review["index"], listed[0].get("index"))]
-    expected = reviews[places[0] : places[0] + len(listed)] if places else []
-    if len(expected) != len(listed):
-        raise NotProved("history_mismatch", "review_history is not a run of this host's reviews")
-    redacted = {e.entry.members["review"] for e in events if e.entry.members.get("part") == "response"}
-    for got, want in zip(listed, expected, strict=True):
-        for name, value in want.items():
-            if name == "host_response" and want["index"] in redacted and got.get(name, "") is None:
-                continue  # a redacted response may be listed as none at all
-            if name not in got or not _same(got[name], value):
-                raise NotProved("history_mismatch", f"{want['review_id']}: {name} differs from the event")
 
 
 def _report_texts(events: Sequence[Event], text: str, report: Report) -> None:
@@ -251,11 +224,3 @@ def _report_texts(events: Sequence[Event], text: str, report: Report) -> None:
     shown = sum(state == "open" for state in report.texts.values())
     if shown:
         report.proved.append(f"{shown} texts are the ones committed to when they were submitted")
-
-
-def _same(given: Any, expected: Any) -> bool:
-    """Equal as JSON: true is not 1, but 4 and 4.0 are one number."""
-    if isinstance(expected, dict):
-        same_names = isinstance(given, dict) and given.keys() == expected.keys()
-        return same_names and all(_same(given[name], value) for name, value in expected.items())
-    return bool(given == expected) and isinstance(given, bool) == isinstance(expected, bool)

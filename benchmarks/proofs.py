@@ -10,8 +10,9 @@ from benchmarks import peer
 from benchmarks.measure import alternate, cpu_per_call, require
 from benchmarks.report import Bar, Row, times_less
 from benchmarks.workspace import Workspace
+from ledger.log.proofs import verify_consistency, verify_inclusion
 from ledger.log.tiles import TileTree
-from ledger.log.tree import leaf_hash, verify_consistency, verify_inclusion
+from ledger.log.tree import leaf_hash
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from nacl.signing import SigningKey
 
 from ledger.canon import base64
 from ledger.canon.times import format_time
-from ledger.log.entries import CATEGORIES, Entry, make_entry
+from ledger.log.entries import Entry, make_entry
+from ledger.log.members import CATEGORIES
 from ledger.log.memory import MemoryLog
 from ledger.log.note import ED25519, Verifier
 from ledger.log.openings import Opening, commitment

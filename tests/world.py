@@ -9,7 +9,8 @@ from nacl.signing import SigningKey
 
 from ledger.canon import base64
 from ledger.canon.times import format_time, parse_time
-from ledger.log.entries import BASES, BOOKINGS, CATEGORIES, OUTCOMES, Entry, make_entry
+from ledger.log.entries import Entry, make_entry
+from ledger.log.members import BASES, BOOKINGS, CATEGORIES, OUTCOMES
 from ledger.log.memory import MemoryLog, Published
 from ledger.log.note import ED25519, Verifier
 from ledger.log.openings import Opening, commitment

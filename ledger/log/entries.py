@@ -5,36 +5,43 @@ artifact: 71 ASCII characters, so that its leaf hash is the one VRP verifiers co
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from json import JSONEncoder
 from typing import Any
 
-from ledger.canon import base64, did, jcs, strict_json
+from ledger.canon import jcs, strict_json
 from ledger.canon.times import check_date, check_time
-from ledger.errors import BadEntry, BadNote, Malformed
-from ledger.log.note import check_key_name
+from ledger.errors import BadEntry, Malformed
+from ledger.log.members import (
+    ACTIONS,
+    BASES,
+    BOOKINGS,
+    IDV_LEVELS,
+    LEVELS,
+    OUTCOMES,
+    PARTS,
+    ROLES,
+    Check,
+    check_boolean,
+    check_did,
+    check_evidence,
+    check_hash,
+    check_integer,
+    check_issuer,
+    check_listing_id,
+    check_origin,
+    check_ratings,
+    check_review_id,
+    nullable,
+    one_of,
+)
 from ledger.log.tiles import MAX_ENTRY
 from ledger.log.tree import leaf_hash
 
-CATEGORIES = ("overall", "accuracy", "cleanliness", "communication", "value", "location")
-OPTIONAL_CATEGORIES = {"location"}
-LEVELS = ("guest_verified", "host_attested", "unconfirmed")
-OUTCOMES = ("conflict", "contradicted", "denied", "unanswered")
-PARTS = ("text", "response")
-ROLES = ("guest", "host")
-ACTIONS = ("trusted", "removed", "compromised")
-IDV_LEVELS = ("email_verified", "identity_verified", "payment_verified")
-BASES = ("gdpr_17", "court_order", "illegal_content", "third_party_data")
-# Which booking evidence a level may rest on.
-BOOKINGS = {
-    "guest_verified": ("stay_receipt", "booking_notice", "booking_claim", "callback", "attestation"),
-    "host_attested": ("attestation",),
-    "unconfirmed": ("none",),
-}
 VRP_ARTIFACT = "vrp_artifact"
 
-Check = Callable[[Any], None]
+_ARTIFACT = re.compile(rb"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,156 +127,41 @@ def _check_level(members: Mapping[str, Any]) -> None:
         raise BadEntry("entry_invalid", f"{members['type']}.evidence: {level} does not rest on booking {booking!r}")
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("text expected")
-    return value
-
-
-def _hash(value: Any) -> None:
-    base64.decode_hash(_text(value))
-
-
-def _matches(pattern: str, what: str) -> Check:
-    compiled = re.compile(pattern)
-
-    def check(value: Any) -> None:
-        if not compiled.fullmatch(_text(value)):
-            raise ValueError(f"{what} expected")
-
-    return check
-
-
-def _one_of(*allowed: str) -> Check:
-    def check(value: Any) -> None:
-        if _text(value) not in allowed:
-            raise ValueError(f"one of {', '.join(allowed)} expected")
-
-    return check
-
-
-def _nullable(inner: Check) -> Check:
-    def check(value: Any) -> None:
-        if value is not None:
-            inner(value)
-
-    return check
-
-
-def _integer(value: Any) -> None:
-    if type(value) is not int or value < 0:
-        raise ValueError("a whole number from 0 expected")
-
-
-def _boolean(value: Any) -> None:
-    if type(value) is not bool:
-        raise ValueError("true or false expected")
-
-
-def _origin(value: Any) -> None:
-    try:
-        check_key_name(_text(value))
-    except BadNote as error:
-        raise ValueError(str(error)) from None
-
-
-def _did(value: Any) -> None:
-    did.check(value)
-
-
-def _issuer(value: Any) -> None:
-    """An issuer id in full: a DID or an https URL."""
-    if _text(value).startswith("did:"):
-        did.check(value)
-    elif not _HTTPS.fullmatch(value):
-        raise ValueError("a DID or an https URL expected")
-
-
-def _ratings(value: Any) -> None:
-    if not isinstance(value, dict):
-        raise ValueError("an object of ratings expected")
-    for name in value.keys() - set(CATEGORIES):
-        raise ValueError(f"no category {name[:40]!r}")
-    for name in CATEGORIES:
-        if name not in value and name not in OPTIONAL_CATEGORIES:
-            raise ValueError(f"{name} is not rated")
-    for name, rating in value.items():
-        if type(rating) not in (int, float) or not 1 <= rating <= 5 or rating * 2 % 1:
-            raise ValueError(f"{name}: a multiple of 0.5 from 1 to 5 expected")
-        if type(rating) is float and rating.is_integer():
-            raise ValueError(f"{name}: {rating} is written {int(rating)}")
-
-
-def _evidence(value: Any) -> None:
-    if not isinstance(value, dict) or value.keys() != _EVIDENCE.keys():
-        raise ValueError(f"an object of exactly {', '.join(_EVIDENCE)} expected")
-    for name, check in _EVIDENCE.items():
-        check(value[name])
-
-
-_ARTIFACT = re.compile(rb"sha256:[0-9a-f]{64}")
-# A plain host, so that everybody who reads the issuer's name from it reads the same.
-_HTTPS = re.compile(
-    r"https://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?(?:[/?#][A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]{0,1800})?"
-)
-# The 26th character carries 3 bits of the 16 bytes; its other two are zero.
-_review_id = _matches(r"rev-[a-z2-7]{25}[aeimquy4]", "rev- and 26 base32 characters of 16 bytes")
-_EVIDENCE: dict[str, Check] = {
-    "booking": _one_of(*BOOKINGS["guest_verified"], "none"),
-    "commitment": _hash,
-    "idv_level": _nullable(_one_of(*IDV_LEVELS)),
-    "issuer": _nullable(_issuer),
-}
+_ABOUT_REVIEW: dict[str, Check] = {"review_id": check_review_id, "review": check_integer, "host_did": check_did}
 MEMBERS: dict[str, dict[str, Check]] = {
-    "genesis": {"origin": _origin, "policy": _hash, "previous": _nullable(_origin), "at": check_time},
-    "policy": {"policy": _hash, "at": check_time},
+    "genesis": {"origin": check_origin, "policy": check_hash, "previous": nullable(check_origin), "at": check_time},
+    "policy": {"policy": check_hash, "at": check_time},
     "issuer": {
-        "role": _one_of(*ROLES),
-        "issuer": _issuer,
-        "action": _one_of(*ACTIONS),
-        "keys": _hash,
-        "max_idv_level": _nullable(_one_of(*IDV_LEVELS)),
-        "since": _nullable(check_time),
+        "role": one_of(*ROLES),
+        "issuer": check_issuer,
+        "action": one_of(*ACTIONS),
+        "keys": check_hash,
+        "max_idv_level": nullable(one_of(*IDV_LEVELS)),
+        "since": nullable(check_time),
         "at": check_time,
     },
     "review": {
-        "review_id": _review_id,
-        "host_did": _did,
-        "listing_id": _matches(r"[A-Za-z0-9._~-]{1,128}", "1 to 128 characters of A-Z a-z 0-9 . _ ~ -"),
+        "review_id": check_review_id,
+        "host_did": check_did,
+        "listing_id": check_listing_id,
         "check_in": check_date,
         "check_out": check_date,
-        "ratings": _ratings,
-        "level": _one_of(*LEVELS),
-        "evidence": _evidence,
-        "repeat": _boolean,
-        "text": _nullable(_hash),
+        "ratings": check_ratings,
+        "level": one_of(*LEVELS),
+        "evidence": check_evidence,
+        "repeat": check_boolean,
+        "text": nullable(check_hash),
         "at": check_time,
     },
-    "response": {
-        "review_id": _review_id,
-        "review": _integer,
-        "host_did": _did,
-        "text": _hash,
-        "statement": _hash,
-        "at": check_time,
-    },
-    "upgrade": {
-        "review_id": _review_id,
-        "review": _integer,
-        "host_did": _did,
-        "level": _one_of("guest_verified"),
-        "evidence": _evidence,
-        "at": check_time,
-    },
-    "booking_check": {"host_did": _did, "outcome": _one_of(*OUTCOMES), "booking": _hash, "at": check_time},
+    "response": {**_ABOUT_REVIEW, "text": check_hash, "statement": check_hash, "at": check_time},
+    "upgrade": {**_ABOUT_REVIEW, "level": one_of("guest_verified"), "evidence": check_evidence, "at": check_time},
+    "booking_check": {"host_did": check_did, "outcome": one_of(*OUTCOMES), "booking": check_hash, "at": check_time},
     "redaction": {
-        "review_id": _review_id,
-        "review": _integer,
-        "host_did": _did,
-        "part": _one_of(*PARTS),
-        "basis": _one_of(*BASES),
-        "decision": _hash,
+        **_ABOUT_REVIEW,
+        "part": one_of(*PARTS),
+        "basis": one_of(*BASES),
+        "decision": check_hash,
         "at": check_time,
     },
-    "map_head": {"size": _integer, "root": _hash, "at": check_time},
+    "map_head": {"size": check_integer, "root": check_hash, "at": check_time},
 }

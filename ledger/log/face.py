@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from ledger.log.entries import CATEGORIES, Entry
+from ledger.log.entries import Entry
+from ledger.log.members import CATEGORIES
 from ledger.log.openings import Opening, displayed
 from ledger.log.record import mean_tenths
 

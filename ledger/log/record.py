@@ -11,7 +11,8 @@ from typing import Any
 from ledger.canon import base64, did, jcs, strict_json
 from ledger.canon.times import check_date, check_time, seconds
 from ledger.errors import BrokenRule, Malformed, NotProved
-from ledger.log.entries import CATEGORIES, LEVELS, OPTIONAL_CATEGORIES, OUTCOMES, Entry, half_stars
+from ledger.log.entries import Entry, half_stars
+from ledger.log.members import CATEGORIES, LEVELS, OPTIONAL_CATEGORIES, OUTCOMES
 from ledger.log.tree import Edge
 
 RESPONSE_WINDOW = 2_592_000

@@ -8,7 +8,7 @@ from ledger.canon.strict_json import MAX_INTEGER
 from ledger.errors import BadBase64, BadNote, NotProved
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
 from ledger.log.note import Verifier
-from ledger.log.tree import verify_inclusion
+from ledger.log.proofs import verify_inclusion
 
 HEADER = "c2sp.org/tlog-proof@v1"
 

@@ -7,7 +7,8 @@ from typing import Any
 from nacl.signing import SigningKey
 
 from ledger.canon import jcs
-from ledger.log.entries import CATEGORIES, Entry, make_entry, parse_entry
+from ledger.log.entries import Entry, make_entry, parse_entry
+from ledger.log.members import CATEGORIES
 from ledger.log.memory import MemoryLog
 from ledger.log.note import ED25519, Verifier
 from ledger.log.openings import Opening, commitment

@@ -9,6 +9,7 @@ import pytest
 from ledger.canon import base64
 from ledger.errors import BadTilePath, NotProved
 from ledger.log.checkpoint import Checkpoint
+from ledger.log.proofs import verify_consistency, verify_inclusion
 from ledger.log.tiles import (
     HEIGHT,
     MemoryTiles,
@@ -21,7 +22,7 @@ from ledger.log.tiles import (
     tile_resources,
 )
 from ledger.log.tlog_proof import TlogProof
-from ledger.log.tree import leaf_hash, root_of, verify_consistency, verify_inclusion
+from ledger.log.tree import leaf_hash, root_of
 from tests.bits import flip
 from tests.interop.golang import Go, Request
 from tests.interop.test_go_notes import opening

@@ -24,6 +24,7 @@ from ledger.log.hostmap import (
 from ledger.log.note import ED25519, Verifier
 from ledger.log.openings import Opening, commitment
 from ledger.log.pages import MemoryPages, PagedMap
+from ledger.log.proofs import multiproof_root, verify_consistency, verify_inclusion
 from ledger.log.record import HostFold, mean_tenths, read_record, sublog_leaf
 from ledger.log.replay import Replay
 from ledger.log.tiles import (
@@ -37,15 +38,7 @@ from ledger.log.tiles import (
     tile_resources,
 )
 from ledger.log.tlog_proof import TlogProof
-from ledger.log.tree import (
-    EMPTY_ROOT,
-    leaf_hash,
-    multiproof_root,
-    node_hash,
-    root_of,
-    verify_consistency,
-    verify_inclusion,
-)
+from ledger.log.tree import EMPTY_ROOT, leaf_hash, node_hash, root_of
 from tests.interop.vectors import load, rebuilt
 from tests.ledger.log.test_tree import stored
 

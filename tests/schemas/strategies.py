@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from ledger.canon import base58, base64
-from ledger.log.entries import BASES, BOOKINGS, CATEGORIES, IDV_LEVELS, LEVELS, MEMBERS, OPTIONAL_CATEGORIES, OUTCOMES
+from ledger.log.entries import MEMBERS
+from ledger.log.members import BASES, BOOKINGS, CATEGORIES, IDV_LEVELS, LEVELS, OPTIONAL_CATEGORIES, OUTCOMES
 
 Members = dict[str, Any]
 

@@ -18,10 +18,11 @@ from audits import receipts as audits_receipts
 from ledger.canon import did, jcs, strict_json
 from ledger.canon.times import check_date, check_time
 from ledger.errors import BadEntry, BadJSON, Malformed, NotProved
-from ledger.log import entries, face
+from ledger.log import face, members
 from ledger.log.answers import MAX_FULL_EVENTS, MAX_PAGE_EVENTS
-from ledger.log.entries import BOOKINGS, CATEGORIES, LEVELS, MEMBERS, VRP_ARTIFACT, parse_entry
+from ledger.log.entries import MEMBERS, VRP_ARTIFACT, parse_entry
 from ledger.log.hostmap import KEY_BITS
+from ledger.log.members import BOOKINGS, CATEGORIES, LEVELS
 from ledger.log.record import read_record
 from schemas.vectors import make, world
 from schemas.vectors.patch import Patch, add, remove, replace
@@ -123,14 +124,14 @@ def test_enums_are_the_constants_of_the_code() -> None:
         return list(ENTRY_DEFS[type_]["properties"][member]["enum"])
 
     assert COMMON["level"]["enum"] == list(LEVELS)
-    assert COMMON["idv_level"]["enum"] == [*entries.IDV_LEVELS, None]
+    assert COMMON["idv_level"]["enum"] == [*members.IDV_LEVELS, None]
     assert COMMON["booking"]["enum"] == [*BOOKINGS["guest_verified"], "none"]
     assert COMMON["rating"]["enum"] == [half_stars / 2 for half_stars in range(2, 11)]
-    assert entry("booking_check", "outcome") == list(entries.OUTCOMES)
-    assert entry("issuer", "role") == list(entries.ROLES)
-    assert entry("issuer", "action") == list(entries.ACTIONS)
-    assert entry("redaction", "part") == list(entries.PARTS)
-    assert entry("redaction", "basis") == list(entries.BASES)
+    assert entry("booking_check", "outcome") == list(members.OUTCOMES)
+    assert entry("issuer", "role") == list(members.ROLES)
+    assert entry("issuer", "action") == list(members.ACTIONS)
+    assert entry("redaction", "part") == list(members.PARTS)
+    assert entry("redaction", "basis") == list(members.BASES)
 
 
 def test_limits_are_those_of_the_code() -> None:
@@ -151,20 +152,20 @@ def test_levels_rest_on_the_bookings_of_the_code() -> None:
 def test_categories_and_evidence_are_those_of_the_code() -> None:
     sums = SCHEMAS["record.v1.json"]["$defs"]["sums"]
     averages = SCHEMAS["answer.v1.json"]["properties"]["average_ratings"]
-    rated = [name for name in CATEGORIES if name not in entries.OPTIONAL_CATEGORIES]
+    rated = [name for name in CATEGORIES if name not in members.OPTIONAL_CATEGORIES]
     for definition in (COMMON["ratings"], sums, averages):
         assert list(definition["properties"]) == list(CATEGORIES)
         assert definition["additionalProperties"] is False
     assert COMMON["ratings"]["required"] == sums["anyOf"][1]["required"] == rated
     assert averages["required"] == list(CATEGORIES)
-    assert set(COMMON["evidence"]["properties"]) == set(COMMON["evidence"]["required"]) == set(entries._EVIDENCE)
+    assert set(COMMON["evidence"]["properties"]) == set(COMMON["evidence"]["required"]) == set(members._EVIDENCE)
 
 
 def test_record_has_the_members_of_the_fold() -> None:
     record = json.loads(TOLD.log.answer(world.COTTAGE)["proof"]["record"])
     schema = SCHEMAS["record.v1.json"]
     assert set(schema["properties"]) == set(schema["required"]) == set(record)
-    for member, names in (("reviews", LEVELS), ("ratings", LEVELS), ("checks", entries.OUTCOMES)):
+    for member, names in (("reviews", LEVELS), ("ratings", LEVELS), ("checks", members.OUTCOMES)):
         inner = schema["properties"][member]
         assert list(inner["properties"]) == inner["required"] == list(names)
         assert inner["additionalProperties"] is False
@@ -177,9 +178,9 @@ def test_answer_has_the_members_of_the_code() -> None:
     assert set(schema["properties"]) == {*told}
     assert set(schema["$defs"]["listed_review"]["required"]) == {*told["review_history"][0]}
     common = set(schema["$defs"]["proof_members"]["required"])
-    for kind, members in audits_answer._MEMBERS.items():
+    for kind, names in audits_answer._MEMBERS.items():
         definition = schema["$defs"][f"{kind}_proof"]
-        assert {*definition.get("required", []), *common} == members
+        assert {*definition.get("required", []), *common} == names
         assert definition["unevaluatedProperties"] is False
 
 

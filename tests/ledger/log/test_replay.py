@@ -9,9 +9,9 @@ from ledger.errors import BrokenRule, StaylogError
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import make_entry
 from ledger.log.hostmap import map_key
+from ledger.log.proofs import verify_consistency
 from ledger.log.record import fold
 from ledger.log.replay import MAX_BATCH, Replay
-from ledger.log.tree import verify_consistency
 from tests.world import LOG, START, World
 
 

@@ -6,16 +6,9 @@ from hypothesis import strategies as st
 from pymerkle import InmemoryTree
 
 from ledger.errors import NotProved
+from ledger.log.proofs import multiproof_root, verify_consistency, verify_inclusion
 from ledger.log.tiles import Appender, MemoryTiles, TileTree
-from ledger.log.tree import (
-    EMPTY_ROOT,
-    Edge,
-    leaf_hash,
-    multiproof_root,
-    root_of,
-    verify_consistency,
-    verify_inclusion,
-)
+from ledger.log.tree import EMPTY_ROOT, Edge, leaf_hash, root_of
 from tests.bits import flip
 from tests.reference import Tree
 
