@@ -1,8 +1,11 @@
 """`staylog verify`: the offline checks of this package for people at a terminal."""
 
 import json
+import math
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -13,7 +16,7 @@ from audits.report import Report
 from audits.verify import verify_answer, verify_pages
 from ledger.canon import strict_json
 from ledger.canon.times import format_time
-from ledger.errors import StaylogError
+from ledger.errors import BadJSON, StaylogError
 from ledger.log.note import Verifier
 from ledger.log.policy import Policy
 from ledger.log.tlog_proof import HEADER
@@ -21,39 +24,38 @@ from ledger.log.tlog_proof import HEADER
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 # A clock may be a little ahead; a map head from next year is no mistake of a clock.
 CLOCK_SKEW = timedelta(minutes=5)
+# Which options belong to which kind of document. Any other is refused: an ignored option is a check not made.
+OPTIONS = {
+    "an answer": {"host", "max_age", "kind", "text"},
+    "a set of pages": {"host", "max_age", "text"},
+    "a receipt": {"policy", "submission", "booking"},
+    "a tlog-proof": {"policy", "entry"},
+}
+
+
+def _hours(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and 0 <= value <= 1e6):
+        raise click.BadParameter("hours from 0 to 1,000,000 expected")
+    return value
 
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
 @click.option("--key", "vkey", required=True, help="The log's public key, `name+id+base64`, from a source you trust.")
-@click.option("--host", help="The DID an answer is about. Required for answers.")
-@click.option("--max-age", type=float, metavar="HOURS", help="Refuse an answer whose map head is older.")
+@click.option("--host", help="The DID you asked about: says that FILE is a reputation answer.")
+@click.option("--max-age", type=float, metavar="HOURS", callback=_hours, help="Refuse an older map head.")
 @click.option("--kind", type=click.Choice(["full", "aggregate", "page"]), help="Refuse an answer of another kind.")
-@click.option(
-    "--text", type=click.Choice(["verified", "all", "none"]), default="verified", help="What ?text= asked for."
-)
+@click.option("--text", type=click.Choice(["verified", "all", "none"]), help="What ?text= asked for.  [verified]")
 @click.option("--entry", type=FILE, help="The exact bytes of the entry that a tlog-proof is about.")
-@click.option("--policy", type=FILE, help="A tlog-policy: demand its quorum of witnesses for a tlog-proof.")
+@click.option("--policy", type=FILE, help="A tlog-policy: demand its quorum of witnesses for a receipt or tlog-proof.")
 @click.option("--submission", type=FILE, help="The signed review of a receipt, to show that it is yours.")
 @click.option("--booking", type=FILE, help="The booking statement it rests on, when the submission does not carry it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def verify(
-    files: tuple[Path, ...],
-    vkey: str,
-    host: str | None,
-    max_age: float | None,
-    kind: str | None,
-    text: str,
-    entry: Path | None,
-    policy: Path | None,
-    submission: Path | None,
-    booking: Path | None,
-    as_json: bool,
-) -> None:
+def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) -> None:
     """Check a reputation answer, a receipt or a tlog-proof, offline.
 
-    Nothing but the key is trusted, and nothing is fetched. Prints what was proved and what was not; exit status 1
-    and the first thing that is wrong otherwise. Name all pages of a host to check them as one answer.
+    Nothing but the key is trusted, and nothing is fetched. Prints what was proved and what was not. Otherwise exits
+    with status 1 and names the first thing that is wrong. Name all pages of a host to check them as one answer.
 
     \b
       staylog verify answer.json --key VKEY --host did:web:cottage.example
@@ -61,37 +63,79 @@ def verify(
       staylog verify receipt.json --key VKEY
       staylog verify review.tlog-proof --key VKEY --entry entry.json
     """
+    given = {name: value for name, value in options.items() if value is not None}
     try:
         log = Verifier.parse(vkey)
         data = [path.read_bytes() for path in files]
-        if data[0].startswith(HEADER.encode()):
-            if entry is None:
-                raise click.UsageError("a tlog-proof does not contain its entry: name it with --entry")
-            quorum = Policy.parse(_text(policy.read_bytes())) if policy else None
-            report = verify_tlog_proof(_text(data[0]), entry.read_bytes(), log, policy=quorum)
-        elif "tlog_proof" in _members(data[0]):
-            opened, used = (path.read_bytes() if path else None for path in (submission, booking))
-            report = verify_receipt(data[0], log, submission=opened, booking=used)
-        elif host is None:
-            raise click.UsageError("an answer is about a host: name the DID you asked for with --host")
-        else:
-            now = datetime.now(UTC)
-            oldest = None if max_age is None else format_time(now - timedelta(hours=max_age))
-            newest = None if max_age is None else format_time(now + CLOCK_SKEW)
-            if len(data) > 1:
-                report = verify_pages(data, log, host, oldest=oldest, newest=newest, text=text)
-            else:
-                report = verify_answer(data[0], log, host, kind=kind, oldest=oldest, newest=newest, text=text)
+        document = _document(data, given)
+        for name in sorted(given.keys() - OPTIONS[document]):
+            raise click.UsageError(f"--{name.replace('_', '-')} does not apply to {document}")
+        report = _CHECKS[document](data, log, given)
     except StaylogError as error:
         if as_json:
-            click.echo(json.dumps({"code": error.code, "wrong": error.message}, indent=1))
+            click.echo(json.dumps({"code": error.code, "refused": error.message}, indent=1))
         else:
-            Console(stderr=True).print(f"[red]wrong[/] {escape(error.message)} [dim]({error.code})[/]", soft_wrap=True)
+            message = escape(_printable(error.message))
+            Console(stderr=True).print(f"[red]refused[/] [dim]({error.code})[/] {message}", soft_wrap=True)
         raise SystemExit(1) from None
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=1))
     else:
         show(report)
+
+
+def _document(data: list[bytes], given: dict[str, Any]) -> str:
+    """The caller says whether an answer is meant, by --host; a file must not choose what it is checked as."""
+    if "host" in given:
+        return "an answer" if len(data) == 1 else "a set of pages"
+    if len(data) > 1:
+        raise click.UsageError("only the pages of one host are checked together: name the host with --host")
+    if data[0].startswith(HEADER.encode()):
+        return "a tlog-proof"
+    value = strict_json.loads(data[0])
+    if isinstance(value, dict) and "tlog_proof" in value:
+        return "a receipt"
+    raise click.UsageError("an answer is about a host: name the DID you asked for with --host")
+
+
+def _check_answer(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
+    return verify_answer(data[0], log, given["host"], kind=given.get("kind"), **_asked(given))
+
+
+def _check_pages(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
+    return verify_pages(data, log, given["host"], **_asked(given))
+
+
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    asked = {"text": given.get("text", "verified")}
+    if "max_age" in given:
+        now = datetime.now(UTC)
+        asked["oldest"] = format_time(now - timedelta(hours=given["max_age"]))
+        asked["newest"] = format_time(now + CLOCK_SKEW)
+    return asked
+
+
+def _check_receipt(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
+    statements = {name: given[name].read_bytes() for name in ("submission", "booking") if name in given}
+    return verify_receipt(data[0], log, policy=_policy(given), **statements)
+
+
+def _check_tlog_proof(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
+    if "entry" not in given:
+        raise click.UsageError("a tlog-proof does not contain its entry: name it with --entry")
+    return verify_tlog_proof(_text(data[0]), given["entry"].read_bytes(), log, policy=_policy(given))
+
+
+_CHECKS: dict[str, Callable[[list[bytes], Verifier, dict[str, Any]], Report]] = {
+    "an answer": _check_answer,
+    "a set of pages": _check_pages,
+    "a receipt": _check_receipt,
+    "a tlog-proof": _check_tlog_proof,
+}
+
+
+def _policy(given: dict[str, Any]) -> Policy | None:
+    return Policy.parse(_text(given["policy"].read_bytes())) if "policy" in given else None
 
 
 def show(report: Report) -> None:
@@ -104,16 +148,16 @@ def show(report: Report) -> None:
         ("not proved", "dim", report.not_proved),
     ):
         for line in lines:
-            console.print(f"  [{style}]{title:<10}[/]  {escape(line)}", soft_wrap=True)
+            console.print(f"  [{style}]{title:<10}[/]  {escape(_printable(line))}", soft_wrap=True)
 
 
-def _members(data: bytes) -> dict[str, object]:
-    value = strict_json.loads(data)
-    return value if isinstance(value, dict) else {}
+def _printable(text: str) -> str:
+    """What a file says must not move the cursor or turn the line around."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise StaylogError("not_utf8", "the file is not UTF-8 text") from None
+        raise BadJSON("not_utf8", "the file is not UTF-8 text") from None

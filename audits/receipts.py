@@ -1,10 +1,12 @@
 """Offline verification of receipts, tlog-proofs and checkpoints: one entry at a time (protocol.md 6, 7)."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from audits.report import REAL_STAYS, Report
 from ledger.canon import base64, jcs, strict_json
+from ledger.canon.times import format_time
 from ledger.errors import BadBase64, Malformed, NotProved
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import Entry, parse_entry
@@ -13,7 +15,7 @@ from ledger.log.openings import Opening, commitment
 from ledger.log.policy import Policy
 from ledger.log.proofs import verify_consistency
 from ledger.log.tlog_proof import TlogProof
-from ledger.log.tree import leaf_hash
+from ledger.log.tree import EMPTY_ROOT, leaf_hash
 
 _MEMBERS = {
     "review_id": str,
@@ -28,7 +30,12 @@ _MEMBERS = {
 
 
 def verify_receipt(
-    data: bytes, log: Verifier, *, submission: bytes | None = None, booking: bytes | None = None
+    data: bytes,
+    log: Verifier,
+    *,
+    policy: Policy | None = None,
+    submission: bytes | None = None,
+    booking: bytes | None = None,
 ) -> Report:
     """Check the answer to an accepted review. With the signed submission (and the booking statement that was used,
     if the submission does not carry it) it also shows whose review it is."""
@@ -44,36 +51,40 @@ def verify_receipt(
     if proof.index != receipt["index"] or proof.checkpoint != receipt["checkpoint"]:
         raise NotProved("receipt_mismatch", "index or checkpoint differ from the tlog_proof")
     checkpoint = proof.verify(entry.leaf_hash, log)
+    if proof.index >= checkpoint.size - 1:
+        raise NotProved("map_head_not_last", "the last leaf of a published checkpoint must be a map head, not a review")
     report = Report(f"receipt of {members['review_id']}", checkpoint.size, str(members["at"]))
-    report.proved.append(
-        f"the review stands at index {proof.index} of a tree of {checkpoint.size} that {log.name} signed"
-    )
+    report.proved.append(f"the review is entry {proof.index} of a tree of {checkpoint.size} that {log.name} signed")
+    report.proved += _cosigned(proof, policy)
     report.not_proved.append(REAL_STAYS)
     _verify_openings(receipt["openings"], entry, submission, booking, report)
     return report
 
 
-def verify_tlog_proof(text: str, data: bytes, log: Verifier | None = None, *, policy: Policy | None = None) -> Report:
+def verify_tlog_proof(text: str, data: bytes, log: Verifier, *, policy: Policy | None = None) -> Report:
     """Check that the log holds `data`, the exact bytes of an entry; with a policy, that enough witnesses saw it."""
     proof = TlogProof.parse(text)
-    report = Report("tlog-proof", 0)
-    if policy is not None:
-        _, cosigned = policy.verify(proof.checkpoint)
-        report.proved += [f"{c.witness.name} cosigned the checkpoint at {c.timestamp}" for c in cosigned]
-        log = log or next(known for known in policy.logs if known.name == proof.checkpoint.split("\n", 1)[0])
-    if log is None:
-        raise ValueError("a log key or a policy is needed")
     checkpoint = proof.verify(leaf_hash(data), log)
-    report.size = checkpoint.size
-    report.proved.insert(
-        0, f"the entry stands at index {proof.index} of a tree of {checkpoint.size} that {log.name} signed"
-    )
+    report = Report("tlog-proof", checkpoint.size)
+    report.proved.append(f"the entry is number {proof.index} of a tree of {checkpoint.size} that {log.name} signed")
+    report.proved += _cosigned(proof, policy)
     return report
+
+
+def _cosigned(proof: TlogProof, policy: Policy | None) -> list[str]:
+    if policy is None:
+        return []
+    _, found = policy.verify(proof.checkpoint)
+    moments = [(c.witness.name, datetime.fromtimestamp(c.timestamp, UTC)) for c in found]
+    return [f"{name} cosigned this checkpoint at {format_time(moment)}" for name, moment in moments]
 
 
 def verify_growth(older: str, newer: str, proof: Sequence[bytes], log: Verifier) -> Report:
     """Check two signed checkpoints and the consistency proof between them: nothing was changed or taken away."""
     first, second = open_checkpoint(older, log), open_checkpoint(newer, log)
+    for checkpoint in (first, second):
+        if not checkpoint.size and checkpoint.root != EMPTY_ROOT:
+            raise NotProved("root_mismatch", "the empty tree has one root")
     if first.size:
         verify_consistency(first.size, second.size, first.root, second.root, proof)
     elif proof:

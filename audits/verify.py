@@ -53,14 +53,18 @@ def verify_answer(
         report.proved.append(f"the map of that tree counts {record['events']} events of this host")
     if answer.kind == "full":
         verify_history(answer)
+        total = 0 if record is None else sum(record["reviews"].values())
         report.proved += COMPLETE if record is not None else ()
+        report.proved.append(
+            f"{len(answer.face['review_history'])} of {total} reviews are listed, each as its events give it"
+        )
     elif answer.kind == "page":
         stop = answer.start + len(answer.events)
         report.proved.append(f"these are its events {answer.start} to {stop - 1}, without a gap")
         report.not_proved.append("that the sums are right: only all pages together show that")
     else:
         report.not_proved.append("that the sums are right: only the events show that, ask with ?proof=full")
-    _report_texts(answer.events, text, report)
+    _report_texts(answer.events, text, report, complete=answer.kind == "full")
     return report
 
 
@@ -87,6 +91,10 @@ def verify_pages(
             raise NotProved("pages_differ", "the pages are not of one checkpoint")
         if answer.start != len(events):
             raise NotProved("pages_incomplete", f"event {len(events)} is missing or shown twice")
+        if events and answer.events[0].index <= events[-1].index:
+            raise NotProved(
+                "index_order", "the log indices of the pages do not ascend: an event is shown twice or moved"
+            )
         events += answer.events
     checkpoint, record = states[0]
     if record is None or len(events) != record["events"]:
@@ -95,7 +103,7 @@ def verify_pages(
     _verify_fold(events, answers[0].record or "", host)
     report = _report(f"{len(pages)} pages about {host}", log, checkpoint, at, host)
     report.proved += COMPLETE
-    _report_texts(events, text, report)
+    _report_texts(events, text, report, complete=True)
     return report
 
 
@@ -123,9 +131,9 @@ def _verify_age(answer: Answer, oldest: str | None, newest: str | None) -> str:
     """Check (e). A map head from the future would stay fresh for ever."""
     at = str(answer.map_head.members["at"])
     if oldest is not None and at < oldest:
-        raise NotProved("too_old", f"the map head is of {at}, older than {oldest}")
+        raise NotProved("too_old", f"the map head dates from {at}, before {oldest}")
     if newest is not None and at > newest:
-        raise NotProved("from_the_future", f"the map head is of {at}, later than {newest}")
+        raise NotProved("from_the_future", f"the map head dates from {at}, after {newest}")
     return at
 
 
@@ -141,6 +149,8 @@ def _report(subject: str, log: Verifier, checkpoint: Checkpoint, at: str, host: 
 def _verify_inclusion(answer: Answer, checkpoint: Checkpoint, host: str) -> None:
     """Check (a): all events and the map head are in the tree, the map head last, times in order."""
     head = answer.map_head
+    if checkpoint.size < 2 or any(event.index < 2 for event in answer.events):
+        raise NotProved("index_out_of_range", "a log starts with its genesis and a map head")
     if head.type != "map_head" or head.members["size"] != checkpoint.size - 1:
         raise NotProved("map_head_not_last", "the last leaf of the tree must be a map head that carries its own index")
     leaves = [(event.index, event.entry.leaf_hash) for event in answer.events]
@@ -174,6 +184,8 @@ def _committed(event: Event) -> str | None:
 
 def _verify_fold(events: Sequence[Event], record: str, host: str) -> dict[str, Any]:
     """Checks (b) and (c): the fold over all events is the record, byte for byte."""
+    if not events:
+        raise NotProved("record_invalid", "a record without events: an absent host has no record")
     folded = fold(host, ((event.index, event.entry) for event in events)).decode()
     counted: dict[str, Any] = strict_json.loads(folded)
     if folded != record:
@@ -182,7 +194,7 @@ def _verify_fold(events: Sequence[Event], record: str, host: str) -> dict[str, A
         names = sorted({*members, *counted})
         wrong = [name for name in names if not same_json(members.get(name, ""), counted.get(name, ""))]
         raise NotProved(
-            "record_mismatch", f"the record differs from its events in {', '.join(wrong) or 'its spelling'}"
+            "record_mismatch", f"the record differs from its events in {', '.join(map(repr, wrong)) or 'its spelling'}"
         )
     return counted
 
@@ -199,8 +211,8 @@ def _verify_page(answer: Answer, record: dict[str, Any] | None) -> None:
         raise NotProved("sub_root_mismatch", f"these are not the host's events from number {answer.start}")
 
 
-def _report_texts(events: Sequence[Event], text: str, report: Report) -> None:
-    """Check (d): a missing text is redacted, was not asked for, or is withheld."""
+def _report_texts(events: Sequence[Event], text: str, report: Report, *, complete: bool) -> None:
+    """Check (d): a missing text is redacted, was not asked for, or is withheld. A page alone cannot tell."""
     redactions = {(e.entry.members["review"], e.entry.members["part"]) for e in events if e.entry.type == "redaction"}
     upgraded = {e.entry.members["review"] for e in events if e.entry.type == "upgrade"}
     unconfirmed = {e.index for e in events if e.entry.members.get("level") == "unconfirmed" and e.index not in upgraded}
@@ -219,8 +231,11 @@ def _report_texts(events: Sequence[Event], text: str, report: Report) -> None:
             state = "unasked"
         else:
             state = "withheld"
-            report.withheld.append(f"{what} (entry {event.index}), without a redaction in the log")
+            if complete:
+                report.withheld.append(f"{what} (entry {event.index}), without a redaction in the log")
+            else:
+                report.not_proved.append(f"that {what} is withheld: it is missing, but another page may redact it")
         report.texts[event.index] = state
     shown = sum(state == "open" for state in report.texts.values())
     if shown:
-        report.proved.append(f"{shown} texts are the ones committed to when they were submitted")
+        report.proved.append(f"every text that is shown ({shown}) is the one committed to when it was submitted")

@@ -10,5 +10,5 @@ from ledger.errors import BadJSON
 def dumps(value: Any) -> bytes:
     try:
         return rfc8785.dumps(value)
-    except (rfc8785.CanonicalizationError, RecursionError) as error:
+    except (rfc8785.CanonicalizationError, RecursionError, UnicodeError) as error:
         raise BadJSON("malformed_json", f"the value has no canonical JSON form: {error}") from None

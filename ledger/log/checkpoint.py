@@ -29,7 +29,7 @@ class Checkpoint:
     def parse(cls, text: str) -> "Checkpoint":
         lines = text.split("\n")
         if len(lines) != 4 or lines[3]:
-            raise BadNote("checkpoint_malformed", "a checkpoint is exactly three lines: origin, size, root")
+            raise BadNote("checkpoint_malformed", "a checkpoint must have exactly three lines: origin, size, root")
         origin, size, root = lines[:3]
         try:
             check_key_name(origin)
@@ -41,7 +41,9 @@ class Checkpoint:
 
 
 def sign_checkpoint(checkpoint: Checkpoint, key: SigningKey) -> str:
-    """The signed note: the origin is the key's name."""
+    """The signed note: the origin is the key's name. Read back first: a log's word cannot be taken back."""
+    if Checkpoint.parse(str(checkpoint)) != checkpoint:
+        raise BadNote("checkpoint_malformed", "a checkpoint that readers would read otherwise")
     return str(sign(str(checkpoint), checkpoint.origin, key))
 
 

@@ -42,7 +42,7 @@ def _open(text: str, signature: Signature, witness: Verifier) -> Cosignature:
     if len(signature.value) != 8 + 64 or timestamp > MAX_TIMESTAMP:
         raise NotProved("cosignature_invalid", f"the cosignature by {witness.name} is not a time and 64 bytes")
     if not witness.verify(_message(text, timestamp), signature.value[8:]):
-        raise NotProved("cosignature_invalid", f"the cosignature by {witness.name} does not fit the checkpoint")
+        raise NotProved("cosignature_invalid", f"the cosignature by {witness.name} is not valid for this checkpoint")
     return Cosignature(witness, timestamp)
 
 

@@ -1,7 +1,6 @@
 """Signed notes and their keys (c2sp.org/signed-note 1.0.0)."""
 
 import re
-from base64 import b64encode
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -73,7 +72,7 @@ class Signature:
     value: bytes
 
     def line(self) -> str:
-        return f"— {self.name} {b64encode(self.key_id + self.value).decode()}\n"
+        return f"— {self.name} {base64.encode(self.key_id + self.value)}\n"
 
     def is_by(self, verifier: Verifier) -> bool:
         return self.name == verifier.name and self.key_id == verifier.key_id
@@ -93,15 +92,17 @@ class Note:
     def parse(cls, note: str) -> "Note":
         """Split at the LAST blank line: the text may have blank lines of its own."""
         if len(note) > MAX_CHARACTERS or _CONTROL.search(note):
-            raise BadNote("note_malformed", f"a note has no control characters and at most {MAX_CHARACTERS} in all")
+            raise BadNote(
+                "note_malformed", f"a note must have no control characters and at most {MAX_CHARACTERS} in all"
+            )
         text, blank, tail = note.rpartition("\n\n")
         if not blank or not text or not note.endswith("\n"):
             raise BadNote(
-                "note_malformed", "a note is text, a blank line and signature lines, each ended by a line feed"
+                "note_malformed", "a note must be text, a blank line and signature lines, each ended by a line feed"
             )
         lines = tail.splitlines(keepends=True) if tail.count("\n") <= MAX_SIGNATURES else []
         if not lines:
-            raise BadNote("note_malformed", f"a note has 1 to {MAX_SIGNATURES} signature lines")
+            raise BadNote("note_malformed", f"a note must have 1 to {MAX_SIGNATURES} signature lines")
         return cls(text + "\n", tuple(map(_parse_signature, lines)))
 
     def require(self, log: Verifier) -> None:
@@ -112,20 +113,19 @@ class Note:
         if not signatures:
             raise NotProved("signer_unknown", f"no signature by {log.name}+{log.key_id.hex()}")
         if not all(log.verify(self.text.encode(), signature.value) for signature in signatures):
-            raise NotProved("signature_invalid", f"the signature by {log.name} does not fit the text")
+            raise NotProved("signature_invalid", f"the signature by {log.name} is not valid for this text")
 
 
 def sign(text: str, name: str, key: SigningKey) -> Note:
-    """A note with one Ed25519 signature."""
-    if not text.endswith("\n"):
-        raise BadNote("note_malformed", "the text of a note ends in a line feed")
+    """A note with one Ed25519 signature, read back before it is handed out: nothing is signed that no reader takes."""
     verifier = Verifier(name, ED25519, bytes(key.verify_key))
+    Note.parse(f"{text}\n{Signature(name, verifier.key_id, bytes(64)).line()}")
     return Note(text, (Signature(name, verifier.key_id, key.sign(text.encode()).signature),))
 
 
 def check_key_name(name: str) -> None:
     if not name or "+" in name or _CONTROL.search(name) or any(character.isspace() for character in name):
-        raise BadNote("vkey_malformed", f"a key name is not empty and has neither blanks nor plus signs: {name[:60]!r}")
+        raise BadNote("vkey_malformed", f"a key name must not be empty or contain spaces or plus signs: {name[:60]!r}")
 
 
 def _parse_signature(line: str) -> Signature:

@@ -178,9 +178,11 @@ def decode_page(data: bytes) -> list[Slot]:
         elif kind == 1:
             slots.append(MapLeaf(data[at : at + 32], data[at + 32 : at + 64]))
             at += 64
-        else:
+        elif kind == 2:
             slots.append(Below(int.from_bytes(data[at : at + 8]), data[at + 8 : at + 40]))
             at += 40
+        else:
+            raise NotStored("a map page is damaged: a slot is of an unknown kind")
     if at != len(data) or len(data) < 4:
         raise NotStored("a map page is damaged: its length does not fit its slots")
     return slots

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ledger.errors import BadNote, NotProved
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
 from ledger.log.cosignature import Cosignature, cosignatures
-from ledger.log.note import COSIGNATURE, ED25519, Note, Verifier
+from ledger.log.note import COSIGNATURE, ED25519, MAX_CHARACTERS, Note, Verifier
 
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
 
@@ -35,6 +35,8 @@ class Policy:
     @classmethod
     def parse(cls, text: str) -> "Policy":
         """A name is defined before it is used, so a policy has no cycles; `quorum none` asks for no witness."""
+        if len(text) > MAX_CHARACTERS:
+            raise BadNote("policy_malformed", f"a policy has at most {MAX_CHARACTERS} characters")
         policy, quorum_lines = cls(), 0
         for number, line in enumerate(text.split("\n"), 1):
             keyword, *arguments = line.split() or ["#"]
@@ -54,7 +56,11 @@ class Policy:
     def verify(self, note: str) -> tuple[Checkpoint, list[Cosignature]]:
         """The checkpoint, once a log of this policy signed it and enough of its witnesses cosigned."""
         parsed = Note.parse(note)
-        log = next((log for log in self.logs if any(s.is_by(log) for s in parsed.signatures)), None)
+        signers = [log for log in self.logs if any(s.is_by(log) for s in parsed.signatures)]
+        for known in signers:
+            parsed.require(known)  # one bad signature of a known signer is fatal
+        origin = parsed.text.split("\n", 1)[0]
+        log = next((known for known in signers if known.name == origin), None)
         if log is None:
             raise NotProved("signer_unknown", "no log of the policy signed this checkpoint")
         checkpoint = open_checkpoint(note, log)
@@ -64,10 +70,12 @@ class Policy:
         return checkpoint, found
 
     def _satisfied(self, name: str, seen: set[Verifier]) -> bool:
-        if name in self.witnesses:
-            return self.witnesses[name].verifier in seen
-        group = self.groups[name]
-        return sum(self._satisfied(member, seen) for member in group.members) >= group.threshold
+        # A group names only what is defined above it, so one pass in order of definition is enough.
+        satisfied = {known for known, witness in self.witnesses.items() if witness.verifier in seen}
+        for group_name, group in self.groups.items():
+            if len(satisfied.intersection(group.members)) >= group.threshold:
+                satisfied.add(group_name)
+        return name in satisfied
 
     def _log(self, arguments: list[str]) -> None:
         if len(arguments) not in (1, 2):

@@ -188,8 +188,8 @@ def read_record(text: str, host: str) -> dict[str, Any]:
 
     Only the fold over all events shows that it is right; this shows that it could be.
     """
-    data = text.encode()
     try:
+        data = text.encode()
         record = strict_json.loads(data)
         _check_form(record, host)
         _check_sums(record)

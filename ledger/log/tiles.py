@@ -28,6 +28,7 @@ WIDTH = 1 << HEIGHT
 MAX_ENTRY = 65535
 # 8 KiB of hashes expand to 16 KiB: 4 MiB in all.
 CACHED_TILES = 256
+MAX_PATH = 64
 
 # All perfect subtrees inside a tile: concatenated hashes by height.
 Expanded = list[bytes]
@@ -201,7 +202,7 @@ _PATH = re.compile(r"tile/(entries|0|[1-9][0-9]?)/((?:x[0-9]{3}/)*[0-9]{3})(?:\.
 
 def parse_tile_path(path: str) -> tuple[int | None, int, int]:
     """Level (None for a bundle), index and width of the resource `path` names below the log's prefix."""
-    match = _PATH.fullmatch(path)
+    match = _PATH.fullmatch(path) if len(path) <= MAX_PATH else None
     if not match:
         raise BadTilePath(f"not a tile path: {path[:80]!r}")
     kind, name, width_text = match.groups()

@@ -52,6 +52,8 @@ class Edge:
     def extend(self, leaves: Iterable[bytes]) -> None:
         """Append many leaf hashes, one level of the tree at a time: a pair is then 64 bytes in a row."""
         nodes, level, size, left_over = b"".join(leaves), 0, self.size, []
+        if len(nodes) % HASH_SIZE:
+            raise ValueError(f"a leaf hash has {HASH_SIZE} bytes")
         self.size += len(nodes) // HASH_SIZE
         while nodes:
             if self.on_nodes:

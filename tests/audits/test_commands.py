@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "receipt.json": RECEIPT,
         "submission.json": SUBMISSION,
         "list.json": [],
+        "escape.json": {**full, "host_since": "\x1b[2J\u202e"},
     }
     for name, value in files.items():
         (folder / name).write_text(json.dumps(value))
@@ -82,7 +84,7 @@ class TestStaylogVerify:
 
     def test_a_tlog_proof(self, folder: Path) -> None:
         arguments = (folder / "proof.tlog-proof", "--entry", folder / "entry.json")
-        assert "stands at index" in staylog(*arguments).output
+        assert "that ledger.example/log signed" in staylog(*arguments).output
         assert staylog(*arguments, "--policy", folder / "policy.txt").exit_code == 0
 
     @pytest.mark.parametrize(
@@ -92,12 +94,34 @@ class TestStaylogVerify:
             (["proof.tlog-proof"], "--entry"),
             (["list.json"], "--host"),
             (["nothing.json"], "does not exist"),
+            (["full.json", "receipt.json"], "--host"),
+            (["full.json", "--host", HOST, "--max-age", "nan"], "hours from 0"),
+            (["full.json", "--host", HOST, "--max-age", "1e9"], "hours from 0"),
+            (["full.json", "--host", HOST, "--policy", "policy.txt"], "--policy does not apply to an answer"),
+            (["page0.json", "page6.json", "--host", HOST, "--kind", "full"], "--kind does not apply"),
+            (["receipt.json", "--max-age", "1"], "--max-age does not apply to a receipt"),
+            (["receipt.json", "--entry", "entry.json"], "--entry does not apply"),
         ],
     )
-    def test_a_wrong_call_says_what_to_do(self, folder: Path, arguments: list[str], says: str) -> None:
-        result = staylog(folder / arguments[0], *arguments[1:])
+    def test_a_wrong_call_says_what_to_do(
+        self, folder: Path, arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(folder)
+        result = staylog(*arguments)
         assert result.exit_code == 2
         assert says in result.stderr
+
+    def test_a_receipt_is_no_answer(self, folder: Path) -> None:
+        """Whoever asks about a host gets no verdict on something else."""
+        result = staylog(folder / "receipt.json", "--host", HOST)
+        assert result.exit_code == 1
+        assert "answer_malformed" in result.stderr
+
+    def test_nothing_in_a_file_reaches_the_terminal_raw(self, folder: Path) -> None:
+        result = staylog(folder / "escape.json", "--host", HOST)
+        assert result.exit_code == 1
+        assert "\x1b[2J" not in result.stderr
+        assert "\u202e" not in result.stderr
 
     def test_unreadable_files(self, folder: Path) -> None:
         assert "answer_malformed" in staylog(folder / "list.json", "--host", HOST).stderr
@@ -110,7 +134,7 @@ class TestStaylogVerify:
         assert "verify" in CliRunner().invoke(main, ["--help"]).output
         assert "--max-age" in CliRunner().invoke(main, ["verify", "--help"]).output
         assert CliRunner().invoke(main, ["frobnicate"]).exit_code == 2
-        assert "0.1.0" in CliRunner().invoke(main, ["--version"]).output
+        assert version("staylog") in CliRunner().invoke(main, ["--version"]).output
 
 
 class TestStandalone:
@@ -126,7 +150,7 @@ class TestStandalone:
     def test_it_accepts_and_lists_what_was_proved(self, folder: Path) -> None:
         done = self.run(folder / "full.json", "--key", str(LOG), "--host", HOST)
         assert (done.returncode, done.stderr) == (0, "")
-        assert "nothing is left out" in done.stdout
+        assert "every count and average follows" in done.stdout
 
     def test_it_names_the_first_thing_that_is_wrong(self, folder: Path) -> None:
         done = self.run(folder / "wrong.json", "--key", str(LOG), "--host", HOST)
@@ -142,10 +166,12 @@ class TestStandalone:
             (["page0.json"], ""),
             (["page0.json", "full.json"], "a page is missing"),
             (["page0.json", "page0.json"], "a page is missing"),
-            (["nothing.json"], "FileNotFoundError"),
-            (["list.json"], "TypeError"),
-            (["binary"], "UnicodeDecodeError"),
-            (["policy.txt"], "JSONDecodeError"),
+            (["full.json", "--max-age", "nan"], "not fresh"),
+            (["nothing.json"], "not a readable answer: FileNotFoundError"),
+            (["list.json"], "not a readable answer"),
+            (["binary"], "not a readable answer: UnicodeDecodeError"),
+            (["policy.txt"], "not a readable answer: JSONDecodeError"),
+            (["escape.json"], "\\u202e"),
         ],
     )
     def test_other_calls(
@@ -165,3 +191,5 @@ class TestStandalone:
             with pytest.raises(SystemExit) as end:
                 standalone_main()
             assert says in str(end.value)
+            assert str(end.value).isascii()
+            assert str(end.value).isprintable()

@@ -8,14 +8,15 @@ import pytest
 from audits.receipts import verify_growth, verify_receipt, verify_tlog_proof
 from ledger.canon import base64, jcs
 from ledger.errors import Malformed, NotProved, StaylogError
-from ledger.log.checkpoint import open_checkpoint
+from ledger.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
 from ledger.log.cosignature import cosign
 from ledger.log.note import Note
 from ledger.log.openings import Opening, commitment
 from ledger.log.policy import Policy
 from ledger.log.tlog_proof import TlogProof
+from ledger.log.tree import EMPTY_ROOT, leaf_hash
 from tests.ledger.log.test_witnessing import WITNESS, WITNESS_KEY
-from tests.world import HOSTS, LOG, World
+from tests.world import HOSTS, KEY, LOG, ORIGIN, World
 
 SUBMISSION = {"type": "ReviewSubmission", "review_text": "Quiet.", "private_feedback": "The tap drips."}
 BOOKING = {"type": "BookingNotice", "status": "confirmed"}
@@ -56,7 +57,7 @@ def encoded(value: Any) -> bytes:
 
 def test_a_receipt_proves_inclusion_and_text() -> None:
     report = verify_receipt(encoded({**RECEIPT, "private_feedback": "undeliverable"}), LOG)
-    assert any(f"index {RECEIPT['index']}" in line for line in report.proved)
+    assert any(f"is entry {RECEIPT['index']} of" in line for line in report.proved)
     assert any("text" in line for line in report.proved)
     assert any("whose review" in line for line in report.not_proved)
 
@@ -117,16 +118,19 @@ def test_a_tlog_proof_with_and_without_witnesses() -> None:
     assert verify_tlog_proof(RECEIPT["tlog_proof"], entry, LOG).size == open_checkpoint(RECEIPT["checkpoint"], LOG).size
     policy = Policy.parse(f"log {LOG}\nwitness w {WITNESS}\nquorum w\n")
     with pytest.raises(NotProved) as refusal:
-        verify_tlog_proof(RECEIPT["tlog_proof"], entry, policy=policy)
+        verify_tlog_proof(RECEIPT["tlog_proof"], entry, LOG, policy=policy)
     assert refusal.value.code == "quorum_missing"
     note = Note.parse(RECEIPT["checkpoint"])
     seen = Note(note.text, (*note.signatures, cosign(note.text, WITNESS.name, WITNESS_KEY, 1_771_147_800)))
-    report = verify_tlog_proof(str(TlogProof(LONGER.index, LONGER.path, str(seen))), entry, policy=policy)
-    assert any("witness.example/w1 cosigned" in line for line in report.proved)
+    proof = str(TlogProof(LONGER.index, LONGER.path, str(seen)))
+    report = verify_tlog_proof(proof, entry, LOG, policy=policy)
+    assert "witness.example/w1 cosigned this checkpoint at 2026-02-15T09:30:00Z" in report.proved
+    assert verify_receipt(encoded({**RECEIPT, "tlog_proof": proof, "checkpoint": str(seen)}), LOG, policy=policy)
+    with pytest.raises(NotProved) as refusal:
+        verify_receipt(encoded(RECEIPT), LOG, policy=policy)
+    assert refusal.value.code == "quorum_missing"
     with pytest.raises(NotProved):
         verify_tlog_proof(RECEIPT["tlog_proof"], entry + b" ", LOG)
-    with pytest.raises(ValueError, match="a log key or a policy"):
-        verify_tlog_proof(RECEIPT["tlog_proof"], entry)
 
 
 def test_growth() -> None:
@@ -139,3 +143,22 @@ def test_growth() -> None:
     for first, second, path in ((older, newer, proof[1:]), (older, other, proof), (newer, older, proof)):
         with pytest.raises(NotProved):
             verify_growth(first.note, second.note, path, LOG)
+
+
+def test_growth_from_nothing() -> None:
+    newer = World(4).grow(2).log.published[-1].note
+    empty = sign_checkpoint(Checkpoint(ORIGIN, 0, EMPTY_ROOT), KEY)
+    assert verify_growth(empty, newer, [], LOG)
+    for older, proof in ((empty, [bytes(32)]), (sign_checkpoint(Checkpoint(ORIGIN, 0, bytes(32)), KEY), [])):
+        with pytest.raises(NotProved):
+            verify_growth(older, newer, proof, LOG)
+
+
+def test_a_receipt_under_a_checkpoint_that_ends_in_the_review() -> None:
+    """No honest log publishes such a checkpoint: its last leaf is a map head."""
+    entry = RECEIPT["entry"].encode()
+    note = sign_checkpoint(Checkpoint(ORIGIN, 1, leaf_hash(entry)), KEY)
+    forged = {**RECEIPT, "index": 0, "checkpoint": note, "tlog_proof": str(TlogProof(0, (), note))}
+    with pytest.raises(NotProved) as refusal:
+        verify_receipt(encoded(forged), LOG)
+    assert refusal.value.code == "map_head_not_last"

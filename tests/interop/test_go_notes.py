@@ -40,6 +40,11 @@ def grease(number: int) -> Signature:
     return Signature(f"grease.example/{number}", number.to_bytes(4), bytes([number]) * 62)
 
 
+def unchecked(text: str) -> str:
+    """A note that `sign` would not make: it reads back what it signs."""
+    return str(Note(text, (Signature(ORIGIN, LOG.key_id, LOG_KEY.sign(text.encode()).signature),)))
+
+
 def test_keys_have_the_same_texts(go: Go) -> None:
     names = [ORIGIN, "x", "bücher.example/登録", "a.example/-_.~!$&'()*,;=:@"]
     pairs = list(product(names, [bytes(range(32)), bytes(32), b"\xff" * 32]))
@@ -203,7 +208,7 @@ def test_notes_are_parsed_alike(go: Go) -> None:
             f"{note}— grease.example/1 {value}\n"
             for value in ("", "A", "====", "AAAA", "A_-A", base64.encode(bytes(4)))
         ),
-        *(str(sign(f"a{control}b\n", ORIGIN, LOG_KEY)) for control in map(chr, range(32)) if control != "\n"),
+        *(unchecked(f"a{control}b\n") for control in map(chr, range(32)) if control != "\n"),
     ]
     assert [each for each, yes in zip(accepted, go.accepts(map(opening, accepted)), strict=True) if not yes] == []
     assert [each for each, yes in zip(refused, go.accepts(map(opening, refused)), strict=True) if yes] == []
@@ -234,8 +239,8 @@ def test_where_we_are_stricter_than_go(go: Go) -> None:
         "a key ID in capitals": (text, vkey.replace("61e60577", "61E60577"), "vkey_malformed"),
         "a bad signature after a good one": (text + forged.line(), vkey, "signature_invalid"),
         "more signatures": (text + grease(1).line() * MAX_SIGNATURES, vkey, "note_malformed"),
-        "an empty line as the whole text": (str(sign("\n", ORIGIN, LOG_KEY)), vkey, "note_malformed"),
-        "a very long text": (str(sign("a" * MAX_CHARACTERS + "\n", ORIGIN, LOG_KEY)), vkey, "note_malformed"),
+        "an empty line as the whole text": (unchecked("\n"), vkey, "note_malformed"),
+        "a very long text": (unchecked("a" * MAX_CHARACTERS + "\n"), vkey, "note_malformed"),
     }
     assert all(go.accepts(opening(note_text, vkey_text) for note_text, vkey_text, _ in cases.values()))
     for what, (note_text, vkey_text, code) in cases.items():
