@@ -10,9 +10,9 @@ help: ## show this list
 setup: .venv/ready ## create .venv and install everything from requirements.lock
 
 .venv/ready: requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit("Staylog needs Python 3.11 to 3.13; name one with make PYTHON=...") if not (3, 11) <= sys.version_info < (3, 14) else 0'
+	@$(PYTHON) -c 'import sys; sys.exit("Staylog needs Python 3.11 to 3.13; name one: make PYTHON=python3.13 setup") if not (3, 11) <= sys.version_info < (3, 14) else 0'
 	@echo "Setting up .venv from requirements.lock (about a minute, once)"
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv --clear .venv
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
 	@touch $@
@@ -24,15 +24,15 @@ lint: setup ## ruff, mypy --strict and the layer rules
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 bench: setup ## compare with peers and bounds, in one run
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-serve: setup ## run the service
+serve: ## (to come) run the service
 	@echo "There is no service yet: this version is the log as a library and its verifiers." >&2; exit 2
 
-demo: setup ## tell the story end to end
+demo: ## (to come) tell the story end to end
 	@echo "There is no demo yet: this version is the log as a library and its verifiers." >&2; exit 2
 
 lock: ## pin what pyproject.toml asks for, with hashes and without host names

@@ -39,11 +39,11 @@ def parse_answer(data: bytes) -> Answer:
     face = strict_json.loads(data)
     proof = face.get("proof") if isinstance(face, dict) else None
     if not isinstance(proof, dict):
-        raise Malformed("answer_malformed", "an answer is an object with a proof; ask with ?proof=full")
+        raise Malformed("answer_malformed", "an answer must be an object with a proof: ask with ?proof=full")
     kind = next((kind for kind, members in _MEMBERS.items() if proof.keys() == members), None)
     if kind is None:
         raise Malformed(
-            "answer_malformed", "the proof does not have exactly the members of a full, aggregate or page proof"
+            "answer_malformed", "the proof must have exactly the members of a full, aggregate or page proof"
         )
     record, other, start = proof["record"], proof["map_other"], proof.get("from", 0)
     if type(start) is not int or start < 0:
@@ -65,7 +65,7 @@ def parse_answer(data: bytes) -> Answer:
 
 def _event(value: Any) -> Event:
     if not isinstance(value, dict) or value.keys() != {"index", "entry", "opening"}:
-        raise Malformed("answer_malformed", "an event is an object of exactly index, entry and opening")
+        raise Malformed("answer_malformed", "an event must be an object of exactly index, entry and opening")
     if type(value["index"]) is not int or value["index"] < 0:
         raise Malformed("answer_malformed", "the index of an event is a whole number from 0")
     opening = value["opening"]

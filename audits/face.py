@@ -34,7 +34,7 @@ def verify_history(answer: Answer) -> None:
             if name == "host_response" and want["index"] in redacted and got.get(name, "") is None:
                 continue  # a redacted response may be listed as none at all
             if name not in got or not same_json(got[name], value):
-                raise NotProved("history_mismatch", f"{want['review_id']}: {name} differs from the event")
+                raise NotProved("history_mismatch", f"{want['review_id']}: the member {name} differs from the event")
 
 
 def same_json(given: Any, expected: Any) -> bool:

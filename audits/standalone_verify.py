@@ -36,7 +36,7 @@ RATINGS = '{"accuracy":R,"cleanliness":R,"communication":R,("location":R,)?"over
 BOOKING = "stay_receipt|booking_notice|booking_claim|callback|attestation|none"
 # A DID has one spelling: lower-case host, no default port, no needless escapes.
 DID = ("did:(key:z[1-9A-HJ-NP-Za-km-z]+|jwk:[A-Za-z0-9_-]+|web:[a-z0-9](([a-z0-9-]|[.](?![.]))*[a-z0-9])?"
-       "(%3A(?!443(:|$))[1-9][0-9]{0,4})?"
+       "(%3A(?!443(?![0-9]))[1-9][0-9]{0,4})?"
        "(:([A-Za-z0-9._-]|%(?!2D|2E|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9A])[0-9A-F]{2})+)*)")
 HTTPS = r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?([/?#][A-Za-z0-9._~:/?#[\]@!$&'()*+,;=%-]{0,1800})?"
 EVIDENCE = (f'{{"booking":"({BOOKING})","commitment":{HASH},"idv_level":(null|"(email|identity|payment)_verified")'

@@ -12,7 +12,7 @@ from pymerkle import SqliteTree
 from benchmarks.tile_log import batches
 
 NAME = "pymerkle 7 SqliteTree"
-NAME_IN_WAL = "the same, switched to WAL"
+NAME_IN_WAL = "pymerkle in WAL, as ours"
 
 
 def create(path: Path, *, wal: bool = False) -> SqliteTree:

@@ -55,7 +55,8 @@ class TileDatabase:
     def commit(self, entries: Sequence[bytes], tiles: Mapping[int, bytes], size: int, root: bytes) -> None:
         execute = self.connection.execute
         execute("BEGIN IMMEDIATE")
-        execute(_insert_batch(len(entries)), (size - len(entries), *entries))
+        if entries:
+            execute(_insert_batch(len(entries)), (size - len(entries), *entries))
         self.connection.executemany("INSERT OR REPLACE INTO tile VALUES (?, ?)", tiles.items())
         execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (size, root))
         execute("COMMIT")
@@ -70,12 +71,13 @@ def _insert_batch(count: int) -> str:
     return "INSERT INTO entry VALUES (?, ?)" + ", (NULL, ?)" * (count - 1)
 
 
-def append_all(database: TileDatabase, entries: Sequence[bytes]) -> None:
+def append_all(database: TileDatabase, entries: Sequence[bytes], *, store_entries: bool = True) -> None:
     """Append in batches as the sequencer will: hash, tiles, root, one commit."""
     appender = Appender(database, database.size())
     for batch in batches(entries):
         appender.extend([leaf_hash(entry) for entry in batch])
-        database.commit(batch, appender.take_rows(), appender.size, appender.root())
+        rows = batch if store_entries else ()
+        database.commit(rows, appender.take_rows(), appender.size, appender.root())
 
 
 def build(path: Path, entries: Sequence[bytes]) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 from benchmarks import peer, tile_log
 from benchmarks.measure import alternate, fresh_process, require
 from benchmarks.proofs import proof_rows
-from benchmarks.report import Row, times_less
+from benchmarks.report import Bar, Row, times_less
 from benchmarks.workspace import Workspace
 
 NOTES = (
-    "Row 1: CPU per leaf or call. Append: each batch of 256 is one durable commit on both sides, entries included; "
-    "ours also hashes the tree up to the root and writes its tiles, pymerkle stores leaf hashes.",
+    "Row 1: CPU per leaf or call. Append: each batch of 256 is one durable commit on both sides. Ours hashes the tree up "
+    "to the root and writes tiles, with or without a row per entry; pymerkle writes a row with entry and leaf hash.",
     "Row 1, fresh process: the first answer after opening, without imports, files in the page cache. Warm: leaves "
     "asked for before (128, after 800 others, in a full run); pymerkle caches subtrees from 128 leaves, its default.",
 )
@@ -36,10 +36,10 @@ def append_rows(work: Workspace) -> list[Row]:
     size = work.plan.leaves
     entries = work.entries(size)
 
-    def ours() -> float:
+    def ours(*, store_entries: bool = True) -> float:
         database = tile_log.TileDatabase.create(work.clear("ours", size))
         start = time.process_time()
-        tile_log.append_all(database, entries)
+        tile_log.append_all(database, entries, store_entries=store_entries)
         cpu = time.process_time() - start
         database.close()
         return cpu / size
@@ -53,12 +53,21 @@ def append_rows(work: Workspace) -> list[Row]:
         return cpu / size
 
     what = f"append {size:,} leaves, batch {tile_log.BATCH}"
-    sides: dict[str, Callable[[], float]] = {"ours": ours, "wal": partial(theirs, wal=True), "peer": theirs}
+    sides: dict[str, Callable[[], float]] = {
+        "tiles": partial(ours, store_entries=False),
+        "wal": partial(theirs, wal=True),
+        "ours": ours,
+        "peer": theirs,
+    }
     samples = alternate(work.plan.append_rounds, sides, work.step, what)
-    in_wal = {"ours": samples["ours"], "peer": samples["wal"]}
+
+    def row(mine: str, theirs: str, what: str, name: str, bar: Bar | None) -> Row:
+        return Row(1, what, name, "us", {"ours": samples[mine], "peer": samples[theirs]}, bar)
+
     return [
-        Row(1, what, peer.NAME, "us", samples, times_less(1.5)),
-        Row(1, what, peer.NAME_IN_WAL, "us", in_wal, None),
+        row("tiles", "wal", f"{what}: tree + tiles", peer.NAME_IN_WAL, times_less(1.5)),
+        row("ours", "peer", f"{what}: with entry rows", peer.NAME, times_less(1.5)),
+        row("ours", "wal", f"{what}: with entry rows", peer.NAME_IN_WAL, None),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Every refusal has one class and one stable code.
+"""Every refusal has a class and a stable code; a few codes occur in two classes.
 
     StaylogError               proof_too_large, page_out_of_range, unknown_size
     ├── Malformed              the bytes are not what they claim to be: answer_malformed, receipt_malformed,
@@ -12,8 +12,9 @@
     │   └── BadEntry           entry_too_large, entry_malformed, entry_not_canonical, entry_unknown_type, entry_invalid
     ├── BrokenRule             well-formed, but no ledger may hold it: genesis_missing, genesis_repeated,
     │                          genesis_batch, batch_too_long, time_falls, map_head_size, map_head_not_last,
-    │                          map_root_mismatch, foreign_event, review_id_reused, review_unknown, response_repeated,
-    │                          response_late, upgrade_not_unconfirmed, redaction_of_nothing, redaction_repeated
+    │                          map_root_mismatch, foreign_event, index_order, review_id_reused, review_unknown,
+    │                          response_repeated, response_late, upgrade_not_unconfirmed, redaction_of_nothing,
+    │                          redaction_repeated
     ├── NotProved              a signature, proof or derived value does not hold: signer_unknown, signature_invalid,
     │                          origin_mismatch, cosignature_invalid, quorum_missing, index_out_of_range, index_order,
     │                          proof_length, hash_length, root_mismatch, sub_root_mismatch, map_path_length,

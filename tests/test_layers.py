@@ -15,6 +15,15 @@ def test_import_contracts_hold() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_audits_stands_on_the_pure_parts_only() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    pure = next(set(contract["source_modules"]) for contract in contracts if "do no I/O" in contract["name"])
+    for path in (ROOT / "audits").glob("[a-z]*.py"):
+        assert f"audits.{path.stem}" in pure or path.stem in ("cli", "standalone_verify"), path
+        for module in re.findall(r"^from (ledger[\w.]*) import", path.read_text("utf-8"), re.MULTILINE):
+            assert re.match(r"ledger\.(canon|log|errors)\b", module), (path, module)
+
+
 def test_verification_needs_the_base_install_only() -> None:
     """Every module of ledger, audits and schemas imports with nothing but the base dependencies and what they need."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -88,7 +88,7 @@ class World:
         ]
         if young:
             review = self._reviews[named := self.random.choice(young)]
-            review["responded"] = True
+            review["responded"], review["response"] = True, self.next_index
             text = self.commit(self.next_index, self.random.choice(("Thank you.", "We are sorry.")))
             self._add("response", {**self._about(named), "text": text, "statement": self.hash()})
 
@@ -113,8 +113,7 @@ class World:
             self._reviews[named]["redacted"].add(part)
             basis = self.random.choice(BASES)
             self._add("redaction", {**self._about(named), "part": part, "basis": basis, "decision": self.hash()})
-            if part == "text":
-                self.log.openings.pop(named, None)
+            self.log.openings.pop(named if part == "text" else self._reviews[named]["response"], None)
 
     def booking_check(self) -> None:
         outcome = self.random.choice(OUTCOMES)

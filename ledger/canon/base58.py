@@ -22,7 +22,7 @@ def decode(text: str) -> bytes:
     number = 0
     for character in text:
         if character not in _VALUE:
-            raise Malformed("base58_invalid", f"{character!r} is no base58btc character")
+            raise Malformed("base58_invalid", f"{character!r} is not a base58btc character")
         number = number * 58 + _VALUE[character]
     zeros = len(text) - len(text.lstrip("1"))
     return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8)

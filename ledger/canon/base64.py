@@ -26,5 +26,5 @@ def decode_hash(text: str) -> bytes:
     """A value of exactly 32 bytes: a shifted boundary between two hashed values would forge a proof."""
     data = decode(text)
     if len(data) != HASH_SIZE:
-        raise BadBase64("hash_length", f"{len(data)} bytes where {HASH_SIZE} are due: {text[:60]!r}")
+        raise BadBase64("hash_length", f"expected {HASH_SIZE} bytes, got {len(data)}: {text[:60]!r}")
     return data

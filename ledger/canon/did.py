@@ -49,7 +49,7 @@ def _check_web(identifier: str) -> None:
     if not _HOST.fullmatch(name) or ".." in name:
         raise BadDID(f"did:web host {name!r} is not a lower-case host name without trailing dot")
     if port_mark and (not _PORT.fullmatch(port) or port == "443" or int(port) > 65535):
-        raise BadDID(f"did:web port {port!r} is the default one, has a leading zero or is no port")
+        raise BadDID(f"did:web port {port!r} is the default one, has a leading zero or is not a port")
 
 
 def _check_key(identifier: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.canon import base64, strict_json
-from ledger.errors import StaylogError
+from ledger.errors import NotStored, StaylogError
 from ledger.log.face import Event, history, summary
 from ledger.log.hostmap import MapProof, map_key
 from ledger.log.tiles import TileTree
@@ -74,7 +74,7 @@ def _proof(view: View, tree: TileTree, events: Sequence[Event]) -> dict[str, Any
     shown = [*(event.index for event in events), view.size - 1]
     other = view.path.leaf if view.record is None else None
     if view.record is not None and (view.path.leaf is None or view.path.leaf.key != map_key(view.host)):
-        raise StaylogError("not_stored", f"the map has no leaf for {view.host}, but a record is stored")
+        raise NotStored(f"the map has no leaf for {view.host}, but a record is stored")
     return {
         "checkpoint": view.checkpoint,
         "map_head": view.map_head,

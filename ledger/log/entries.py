@@ -104,8 +104,8 @@ def _check(data: bytes, members: dict[str, Any]) -> Entry:
     if type(members.get("v")) is not int or members["v"] != 1:
         raise BadEntry("entry_unknown_type", f"an entry of version {str(members.get('v'))[:40]!r}; only 1 is known")
     checks = MEMBERS[type_]
-    for name in members.keys() - checks.keys() - {"type", "v"}:
-        raise BadEntry("entry_invalid", f"a {type_} entry has no member {name[:40]!r}")
+    if unknown := members.keys() - checks.keys() - {"type", "v"}:
+        raise BadEntry("entry_invalid", f"a {type_} entry has no member {min(unknown)[:40]!r}")
     for name, check in checks.items():
         if name not in members:
             raise BadEntry("entry_invalid", f"a {type_} entry needs the member {name!r}")

@@ -82,7 +82,7 @@ def parse_siblings(texts: Sequence[str]) -> tuple[bytes, ...]:
         raise NotProved("map_path_length", f"a map path of {len(texts)} steps; 1 to {KEY_BITS} are possible")
     siblings = tuple(base64.decode_hash(text) if text else ABSENT for text in texts)
     if any(text and sibling == ABSENT for text, sibling in zip(texts, siblings, strict=True)):
-        raise Malformed("map_zeros_spelled_out", "zeros in a map path are the empty string")
+        raise Malformed("map_zeros_spelled_out", "zeros in a map path must be spelled as the empty string")
     return siblings
 
 
@@ -106,54 +106,59 @@ def _shares_path(other: bytes, key: bytes, bits: int) -> bool:
     return other != key and int.from_bytes(other) >> KEY_BITS - bits == int.from_bytes(key) >> KEY_BITS - bits
 
 
-class HostMap:
-    """The map in memory: for auditors, who need the newest version only. `pages` keeps every version.
+class _Node:
+    """A node of the map in memory; its hash is worked out when it is asked for."""
 
-    A tree node is a mutable list [left, right, hash or None]; updates clear the hashes on their way down.
-    """
+    __slots__ = ("children", "hash")
+
+    def __init__(self) -> None:
+        self.children: list[_Node | MapLeaf | None] = [None, None]
+        self.hash: bytes | None = None
+
+
+class HostMap:
+    """The map in memory: for auditors, who need the newest version only. `pages` keeps every version."""
 
     def __init__(self, leaves: Iterable[tuple[bytes, bytes]] = ()) -> None:
-        self._root: list[Any] = [None, None, None]
+        self._root = _Node()
         for key, value in leaves:
             self.set(key, value)
 
     def set(self, key: bytes, value: bytes) -> None:
-        leaf = MapLeaf(key, value)
         node, depth = self._root, 0
         while True:
-            node[2] = None
+            node.hash = None
             side = key_bit(key, depth)
-            child = node[side]
+            child = node.children[side]
             depth += 1
-            if isinstance(child, list):
+            if isinstance(child, _Node):
                 node = child
             elif child is None or child.key == key:
-                node[side] = leaf
+                node.children[side] = MapLeaf(key, value)
                 return
             else:
                 # Two keys in one place: push the one that was here down until they part.
-                below: list[Any] = [None, None, None]
-                below[key_bit(child.key, depth)] = child
-                node[side] = node = below
+                below = _Node()
+                below.children[key_bit(child.key, depth)] = child
+                node.children[side] = below
+                node = below
 
     def root(self) -> bytes:
         return _hash(self._root)
 
     def prove(self, key: bytes) -> MapProof:
         siblings: list[bytes] = []
-        node, depth = self._root, 0
-        while isinstance(node, list):
-            side = key_bit(key, depth)
-            siblings.append(_hash(node[1 - side]))
-            node, depth = node[side], depth + 1
+        node: _Node | MapLeaf | None = self._root
+        while isinstance(node, _Node):
+            side = key_bit(key, len(siblings))
+            siblings.append(_hash(node.children[1 - side]))
+            node = node.children[side]
         return MapProof(tuple(reversed(siblings)), node)
 
 
-def _hash(node: Any) -> bytes:
+def _hash(node: _Node | MapLeaf | None) -> bytes:
     if node is None:
         return ABSENT
-    if isinstance(node, MapLeaf):
-        return node.hash
-    if node[2] is None:
-        node[2] = map_node(_hash(node[0]), _hash(node[1]))
-    return bytes(node[2])
+    if isinstance(node, _Node) and node.hash is None:
+        node.hash = map_node(_hash(node.children[0]), _hash(node.children[1]))
+    return node.hash or ABSENT

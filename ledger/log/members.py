@@ -98,8 +98,8 @@ def check_issuer(value: Any) -> None:
 def check_ratings(value: Any) -> None:
     if not isinstance(value, dict):
         raise ValueError("an object of ratings expected")
-    for name in value.keys() - set(CATEGORIES):
-        raise ValueError(f"no category {name[:40]!r}")
+    if unknown := value.keys() - set(CATEGORIES):
+        raise ValueError(f"{min(unknown)[:40]!r} is not a category")
     for name in CATEGORIES:
         if name not in value and name not in OPTIONAL_CATEGORIES:
             raise ValueError(f"{name} is not rated")

@@ -48,7 +48,7 @@ class MemoryLog:
         self.append_batch([make_entry("genesis", at=at, **genesis)], at)
 
     def append_batch(self, entries: Iterable[Entry], at: str) -> Published:
-        """Integrate `entries` and the map head of time `at`, and sign."""
+        """Integrate `entries` and the map head of time `at`, and sign. After a refusal discard this log."""
         changed = set()
         for entry in entries:
             self._integrate(entry)

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 from ledger.canon import base64
-from ledger.errors import Malformed, NotProved
+from ledger.errors import BadBase64, Malformed, NotProved
 
 SALT_SIZE = 32
 
@@ -14,7 +14,7 @@ SALT_SIZE = 32
 def commitment(salt: bytes, data: bytes) -> str:
     """The salt's length is checked first: with a movable border one hash would open to many texts."""
     if len(salt) != SALT_SIZE:
-        raise Malformed("hash_length", f"a salt of {len(salt)} bytes where {SALT_SIZE} are due")
+        raise BadBase64("hash_length", f"a salt has {SALT_SIZE} bytes, not {len(salt)}")
     return base64.encode(sha256(b"\x05" + salt + data).digest())
 
 

@@ -17,7 +17,7 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
     inner = (index ^ (size - 1)).bit_length()
     border = (index >> inner).bit_count()
     if len(proof) != inner + border:
-        raise NotProved("proof_length", f"{len(proof)} hashes where {inner + border} are due")
+        raise NotProved("proof_length", f"expected {inner + border} hashes, got {len(proof)}")
     node = leaf
     for level in range(inner):
         sibling = proof[level]

@@ -3,7 +3,7 @@
 The fold refuses a sequence that no honest ledger can hold; the code of the refusal names the rule.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -48,16 +48,20 @@ class HostFold:
         self.reviews = {} if reviews is None else reviews
         self._review_ids = {review.review_id for review in self.reviews.values()}
         self.edge = edge or Edge()
+        self._last_index = -1
         self._record: dict[str, Any] = strict_json.loads(record) if record else _empty(host)
 
     def add(self, index: int, entry: Entry) -> None:
         """Count `entry`, which stands at `index` of the log; a refusal leaves the fold as it was."""
         if entry.host != self.host:
             raise BrokenRule("foreign_event", f"entry {index} does not name {self.host}")
+        if index <= self._last_index:
+            raise BrokenRule("index_order", f"entry {index} comes after entry {self._last_index}")
         at = entry.members["at"]
         if at < (self._record["last_event"] or ""):
             raise BrokenRule("time_falls", f"entry {index} is older than the host's entry before it")
         _RULES[entry.type](self, index, entry.members)
+        self._last_index = index
         self._record["events"] += 1
         self._record["last_event"] = at
         self.edge.append(sublog_leaf(index, entry.leaf_hash))
@@ -65,7 +69,7 @@ class HostFold:
     def record(self) -> bytes:
         return jcs.dumps({**self._record, "root": base64.encode(self.edge.root())})
 
-    def _review(self, index: int, members: Any) -> None:
+    def _review(self, index: int, members: Mapping[str, Any]) -> None:
         if members["review_id"] in self._review_ids:
             raise BrokenRule("review_id_reused", f"{members['review_id']} is the id of an earlier review")
         review = ReviewState(
@@ -82,7 +86,7 @@ class HostFold:
         self._count(review, 1)
         self._count_verified(review)
 
-    def _response(self, index: int, members: Any) -> None:
+    def _response(self, index: int, members: Mapping[str, Any]) -> None:
         review = self._named(index, members)
         if review.responded:
             raise BrokenRule("response_repeated", f"{review.review_id} has a response already")
@@ -91,7 +95,7 @@ class HostFold:
         review.responded = True
         self._record["responses"] += 1
 
-    def _upgrade(self, index: int, members: Any) -> None:
+    def _upgrade(self, index: int, members: Mapping[str, Any]) -> None:
         review = self._named(index, members)
         if review.level != "unconfirmed":
             raise BrokenRule("upgrade_not_unconfirmed", f"{review.review_id} is {review.level} already")
@@ -100,10 +104,10 @@ class HostFold:
         self._count(review, 1)
         self._count_verified(review)
 
-    def _booking_check(self, _index: int, members: Any) -> None:
+    def _booking_check(self, _index: int, members: Mapping[str, Any]) -> None:
         self._record["checks"][members["outcome"]] += 1
 
-    def _redaction(self, index: int, members: Any) -> None:
+    def _redaction(self, index: int, members: Mapping[str, Any]) -> None:
         review, part = self._named(index, members), members["part"]
         if not (review.has_text if part == "text" else review.responded):
             raise BrokenRule("redaction_of_nothing", f"{review.review_id} has no {part} to redact")
@@ -112,7 +116,7 @@ class HostFold:
         review.redacted |= {part}
         self._record["redactions"] += 1
 
-    def _named(self, index: int, members: Any) -> ReviewState:
+    def _named(self, index: int, members: Mapping[str, Any]) -> ReviewState:
         review = self.reviews.get(members["review"]) if members["review"] < index else None
         if review is None or review.review_id != members["review_id"]:
             raise BrokenRule(
@@ -231,7 +235,7 @@ def _check_sums(record: dict[str, Any]) -> None:
         for category in (*CATEGORIES, *sums):
             count, total = sums.get(category, (0, 0))
             if category not in CATEGORIES or category in sums and not count:
-                raise ValueError(f"{category} does not belong into its ratings")
+                raise ValueError(f"{category} is not a category that can stand here")
             if count != reviews[level] and (category not in OPTIONAL_CATEGORIES or count > reviews[level]):
                 raise ValueError(f"{count} ratings of {category} for {reviews[level]} {level} reviews")
             if not 2 * count <= total <= 10 * count:

@@ -24,10 +24,10 @@ class Replay:
         self._batch = 0
 
     def add(self, data: bytes) -> Entry:
-        """Integrate the next entry, or refuse it with the rule it breaks. After a refusal the log is not a ledger."""
+        """Integrate the next entry, or refuse it with the rule it breaks. After a refusal discard this Replay."""
         entry, index = parse_entry(data), self.tree.size
         if index == 0 and entry.type != "genesis":
-            raise BrokenRule("genesis_missing", "the first entry is the genesis")
+            raise BrokenRule("genesis_missing", "the first entry must be the genesis")
         if entry.at is not None:
             if entry.at < self._last_at:
                 raise BrokenRule("time_falls", f"entry {index} is older than the one before it")
@@ -42,7 +42,7 @@ class Replay:
     def require_head(self) -> None:
         """A checkpoint may be signed here: its last leaf is a map head, and it is not the empty log's."""
         if self._batch or not self.tree.size:
-            raise BrokenRule("map_head_not_last", "the last leaf of a checkpoint is a map head")
+            raise BrokenRule("map_head_not_last", "the last leaf of a checkpoint must be a map head")
 
     def map_root(self) -> bytes:
         """The root over all entries so far, as the next map head must state it."""
@@ -54,10 +54,10 @@ class Replay:
     def _extend_batch(self, index: int, entry: Entry) -> None:
         if entry.type == "genesis":
             if index:
-                raise BrokenRule("genesis_repeated", "the genesis stands at index 0 only")
+                raise BrokenRule("genesis_repeated", "the genesis must stand at index 0 only")
             self.origin = entry.members["origin"]
         elif index == 1:
-            raise BrokenRule("genesis_batch", "the first batch is the genesis and its map head")
+            raise BrokenRule("genesis_batch", "the first batch must be the genesis and its map head")
         self._batch += 1
         if self._batch > MAX_BATCH:
             raise BrokenRule("batch_too_long", f"more than {MAX_BATCH} entries before a map head")

@@ -244,6 +244,18 @@ def change_listed_response(random: Random, answer: Answer) -> bool | None:
     return None
 
 
+def hide_response(random: Random, answer: Answer) -> bool | None:
+    shown = [
+        review for review in answer.get("review_history", ()) if (review["host_response"] or {}).get("response_text")
+    ]
+    if not shown:
+        return False
+    random.choice(shown)["host_response"] = random.choice(
+        (None, {"response_text": None, "submitted_at": "2026-01-05T00:00:00Z"})
+    )
+    return None
+
+
 def change_order_of_history(random: Random, answer: Answer) -> bool | None:
     history = answer.get("review_history")
     if not history or len(history) < 3:
@@ -287,6 +299,13 @@ def break_the_form(random: Random, answer: Answer) -> None:
 MUTATIONS: list[Mutation] = [
     *(flip_proof_hash, cut_or_double_proof_hash, swap_proof_hashes, change_checkpoint, change_map_head, change_record),
     *(change_entry, change_entry, change_entry, change_index, change_events, change_opening, change_summary),
-    *(change_listed_review, change_listed_review, change_listed_response, change_order_of_history, change_absence),
+    *(
+        change_listed_review,
+        change_listed_review,
+        change_listed_response,
+        hide_response,
+        change_order_of_history,
+        change_absence,
+    ),
     *(change_page, change_page, change_absence, change_summary, change_map_head, change_record, break_the_form),
 ]

@@ -1,4 +1,4 @@
-"""shared/vectors/log/answers.json: what both verifiers accept, and that each tampering is refused for its reason."""
+"""The golden answers: what both verifiers accept, and that each tampering is refused for its reason."""
 
 import json
 from typing import Any
@@ -13,10 +13,10 @@ from ledger.log.memory import MemoryLog
 from ledger.log.note import Verifier
 from ledger.log.openings import Opening
 from tests.interop.test_log_vectors import KEY, LOG_32
-from tests.interop.vectors import load, rebuilt
+from tests.interop.vectors import golden, rebuilt
 from tests.patches import apply_patch
 
-VECTORS = load("log/answers.json")
+VECTORS = golden("answers.json")
 LOG = Verifier.parse(VECTORS["vkey"])
 ANSWERS = {case["name"]: case for case in VECTORS["answers"]}
 

@@ -1,4 +1,4 @@
-"""Where the public vectors are: beside the checkout, and not part of it."""
+"""Golden vectors of the log are part of this project; other public vectors lie beside the checkout."""
 
 import json
 from pathlib import Path
@@ -11,15 +11,20 @@ from ledger.canon import base64
 from ledger.log.entries import Entry, parse_entry
 from ledger.log.memory import MemoryLog
 
-VECTORS = Path(__file__).parents[3] / "shared" / "vectors"
+GOLDEN = Path(__file__).with_name("golden")
+PUBLIC = Path(__file__).parents[3] / "shared" / "vectors"
 
 
-def load(name: str) -> Any:
-    """The JSON file `name` below the vectors, or a skip that says what is missing."""
-    path = VECTORS / name
-    if not path.exists():
-        pytest.skip(f"the public vectors are not beside this checkout (shared/vectors/{name})", allow_module_level=True)
-    return json.loads(path.read_text("utf-8"))
+def golden(name: str) -> Any:
+    """A file of the golden vectors of the log."""
+    return json.loads((GOLDEN / name).read_text("utf-8"))
+
+
+def public_folder(name: str) -> Path:
+    """A folder of public vectors, or a skip that says what is missing."""
+    if not (PUBLIC / name).is_dir():
+        pytest.skip(f"the public vectors are not beside this checkout (shared/vectors/{name})")
+    return PUBLIC / name
 
 
 def rebuilt(entries: list[str], key: SigningKey) -> MemoryLog:

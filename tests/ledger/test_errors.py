@@ -1,4 +1,4 @@
-"""The drawn tree is the real one, and every code in the code is documented by a class that can carry it."""
+"""The drawn tree is the real one, and each code stands at the classes that carry it."""
 
 import ast
 import re
@@ -23,14 +23,19 @@ def test_the_drawing_shows_every_class_below_its_base() -> None:
     assert drawn.keys() == {cls.__name__ for cls in classes}
 
 
-def test_the_drawing_names_every_code() -> None:
-    """A code is the first of two arguments of a refusal, or of the call that makes one."""
-    codes = set()
+def test_the_drawing_names_every_code_at_its_class() -> None:
+    """A code is the first of two arguments of a refusal; classes with one code name it in their constructor."""
+    used = {("BadDID", "did_not_canonical"), ("BadTilePath", "tile_path_invalid"), ("NotStored", "not_stored")}
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and len(node.args) == 2 and isinstance(node.args[0], ast.Constant):
-                name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-                if hasattr(errors, name) or name == "__init__":
-                    codes.add(node.args[0].value)
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(errors, node.func.id)):
+                continue
+            if len(node.args) == 2 and isinstance(node.args[0], ast.Constant):
+                used.add((node.func.id, str(node.args[0].value)))
     assert errors.__doc__ is not None
-    assert codes == set(re.findall(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b", errors.__doc__))
+    drawn, name = set(), ""
+    for line in errors.__doc__.splitlines()[1:]:
+        found = re.match(r"[ │├└─]*([A-Z]\w+)  ", line)
+        name = found[1] if found else name
+        drawn |= {(name, code) for code in re.findall(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b", line)}
+    assert used == drawn

@@ -26,7 +26,7 @@ from ledger.log.members import BOOKINGS, CATEGORIES, LEVELS
 from ledger.log.record import read_record
 from schemas.vectors import make, world
 from schemas.vectors.patch import Patch, add, remove, replace
-from tests.interop.vectors import load as load_public
+from tests.interop.vectors import golden
 from tests.patches import apply_patch
 from tests.schemas.strategies import ENTRIES, Members, mutated_entries
 
@@ -216,7 +216,7 @@ def test_the_receipt_of_a_review_is_valid() -> None:
 
 
 def test_public_entries_records_and_receipts_are_valid() -> None:
-    log, record, receipt = (load_public(f"log/{name}.json") for name in ("log-32", "record", "receipt"))
+    log, record, receipt = (golden(f"{name}.json") for name in ("log-32", "record", "receipt"))
     for text in (*log["entries"], *receipt["log_entries"], *(step["entry"] for step in record["steps"])):
         check_entry(text)
     for step in record["steps"]:
@@ -225,7 +225,7 @@ def test_public_entries_records_and_receipts_are_valid() -> None:
 
 
 def test_public_answers_are_valid() -> None:
-    answers = load_public("log/answers.json")
+    answers = golden("answers.json")
     by_name = {each["name"]: each["answer"] for each in answers["answers"]}
     for answer in by_name.values():
         check_answer(answer)

@@ -157,7 +157,7 @@ def test_a_record_that_no_fold_gives_is_refused() -> None:
     wrong: list[dict[str, Any]] = [
         {"events": 0}, {"events": 99}, {"events": True}, {"events": -1}, {"v": 2}, {"v": True}, {"host": "did:web:x.example"}, {"root": "AA=="},
         {"repeats": 2}, {"responses": 3}, {"redactions": 9}, {"first_stay": None}, {"first_stay": "2026-02-30"}, {"last_event": "now"}, {"last_event": None},
-        {"histogram": [0] * 9}, {"histogram": [1] * 8}, {"reviews": {"guest_verified": 1}}, {"checks": {}}, {"checks": []}, {"ratings": {}}, {"note": 1},
+        {"histogram": [0] * 9}, {"histogram": [*good["histogram"][1:], 0]}, {"histogram": [1] * 8}, {"reviews": {"guest_verified": 1}}, {"checks": {}}, {"checks": []}, {"ratings": {}}, {"note": 1},
         {"ratings": {**good["ratings"], "host_attested": {"charm": [0, 0]}}}, {"ratings": {**good["ratings"], "host_attested": {"overall": [0, 0]}}},
         {"ratings": {**good["ratings"], "guest_verified": {}}}, {"reviews": {**good["reviews"], "host_attested": 1}},
         {"ratings": {**good["ratings"], "unconfirmed": {**good["ratings"]["unconfirmed"], "location": [2, 4]}}},

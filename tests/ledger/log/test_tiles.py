@@ -1,8 +1,11 @@
+from collections.abc import Mapping, Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.errors import BadEntry, BadTilePath, NotStored
+from ledger.log.lru import Cache
 from ledger.log.tiles import (
     Appender,
     MemoryTiles,
@@ -26,8 +29,7 @@ def test_appending_in_any_batches_and_reopening_gives_the_same_tiles(batches: li
         if size + batch > len(LEAVES):
             break
         appender = Appender(tiles, size)  # opened anew, as after a restart
-        for leaf in LEAVES[size : size + batch]:
-            appender.append(leaf)
+        appender.extend(LEAVES[size : size + batch])
         size += batch
         assert (appender.size, appender.root()) == (size, root_of(LEAVES[:size]))
         tiles.update(appender.take_rows())
@@ -67,7 +69,7 @@ def test_paths_are_read_back(index: int, level: int, width: int) -> None:
     "path",
     ["", "tile", "tile/0/0", "tile/64/000", "tile/00/000", "tile/0/x000/000", "tile/0/1000", "tile/0/000.p/256", "tile/0/000.p/0",
      "tile/0/000.p/01", "tile/0/001/000", "tile/data/000", "/tile/0/000", "tile/0/000\n", "tile/0/٠٠٠", "tile/-1/000",
-     "tile/0/x999/x999/x999/x999/x999/999"],
+     "tile/0/x999/x999/x999/x999/x999/999", "tile/0/" + "x001/" * 2000 + "000"],
 )  # fmt: skip
 def test_other_paths_are_refused(path: str) -> None:
     with pytest.raises(BadTilePath) as refusal:
@@ -107,21 +109,36 @@ def test_a_missing_or_short_tile_is_named() -> None:
         Appender(tiles, 256)
 
 
-def test_the_cache_forgets_the_oldest_tiles() -> None:
-    class Counted(MemoryTiles):
-        reads = 0
+class CountedTiles(MemoryTiles):
+    reads = 0
 
-        def read_tiles(self, ids):  # type: ignore[no-untyped-def]
-            self.reads += len(ids)
-            return super().read_tiles(ids)
+    def read_tiles(self, ids: Sequence[int]) -> Mapping[int, bytes]:
+        self.reads += len(ids)
+        return super().read_tiles(ids)
 
-    tiles = Counted()
+
+def test_a_tile_is_read_once() -> None:
+    tiles = CountedTiles()
     appender = Appender(tiles)
-    for leaf in LEAVES:
-        appender.append(leaf)
+    appender.extend(LEAVES)
     tiles.update(appender.take_rows())
     tree = TileTree(tiles)
     assert tree.inclusion(0, 2000) == tree.inclusion(0, 2000)
     first = tiles.reads
     tree.inclusion(1, 2000)
     assert tiles.reads == first
+
+
+def test_the_cache_forgets_what_was_used_longest_ago() -> None:
+    cache: Cache[str, int] = Cache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    cache.put("c", 3)
+    assert [cache.get(key) for key in "abc"] == [1, None, 3]
+
+
+def test_a_leaf_hash_has_32_bytes() -> None:
+    for leaf in (b"x" * 31, b"x" * 33):
+        with pytest.raises(ValueError, match="32 bytes"):
+            Appender(MemoryTiles()).append(leaf)

@@ -4,7 +4,7 @@ import pytest
 from nacl.signing import SigningKey
 
 from ledger.canon import base64
-from ledger.errors import BadNote, NotProved
+from ledger.errors import BadNote, NotProved, StaylogError
 from ledger.log.checkpoint import Checkpoint, sign_checkpoint
 from ledger.log.cosignature import cosign, cosignatures
 from ledger.log.note import COSIGNATURE, ED25519, Note, Signature, Verifier
@@ -169,3 +169,44 @@ def test_malformed_policies(line: str) -> None:
 def test_a_policy_needs_its_quorum_line() -> None:
     with pytest.raises(BadNote, match="exactly one quorum"):
         Policy.parse(f"log {LOG}\n")
+
+
+def test_every_known_log_that_signed_must_have_signed_well() -> None:
+    """The checkpoint is of the log that its origin names, whatever order the policy has."""
+    other_key = SigningKey(b"\x09" * 32)
+    other = Verifier("other.example", ED25519, bytes(other_key.verify_key))
+    good = Signature(other.name, other.key_id, other_key.sign(TEXT.encode()).signature)
+    bad = Signature(other.name, other.key_id, bytes(64))
+    for logs in (f"log {LOG}\nlog {other}\n", f"log {other}\nlog {LOG}\n"):
+        policy = Policy.parse(logs + "quorum none\n")
+        assert policy.verify(cosigned(good))[0].origin == LOG.name
+        with pytest.raises(NotProved) as refusal:
+            policy.verify(cosigned(bad))
+        assert refusal.value.code == "signature_invalid"
+
+
+def test_a_deep_policy_is_judged_at_once() -> None:
+    lines = [f"log {LOG}", f"witness w {WITNESS}", "group a0 any w", "group b0 any w"]
+    for depth in range(1, 400):
+        lines += [f"group {name}{depth} all a{depth - 1} b{depth - 1}" for name in "ab"]
+    policy = Policy.parse("\n".join([*lines, "quorum a399"]))
+    assert policy.verify(cosigned(BY_WITNESS))[1]
+    with pytest.raises(BadNote):
+        Policy.parse("# " + "x" * 70_000)
+
+
+def test_a_time_beyond_2_to_the_63_is_no_time() -> None:
+    time = 2**63
+    message = f"cosignature/v1\ntime {time}\n{TEXT}".encode()
+    value = time.to_bytes(8) + WITNESS_KEY.sign(message).signature
+    with pytest.raises(NotProved) as refusal:
+        cosignatures(Note.parse(cosigned(Signature(WITNESS.name, WITNESS.key_id, value))), [WITNESS])
+    assert refusal.value.code == "cosignature_invalid"
+
+
+@pytest.mark.parametrize(
+    "checkpoint", [Checkpoint("a b", 1, bytes(32)), Checkpoint("a", -5, bytes(32)), Checkpoint("a", 1, b"x")]
+)
+def test_nothing_is_signed_that_no_reader_takes(checkpoint: Checkpoint) -> None:
+    with pytest.raises(StaylogError):
+        sign_checkpoint(checkpoint, LOG_KEY)
