@@ -1,15 +1,17 @@
 # Everything here works on a machine with only Python 3.11+ and make.
 PYTHON ?= python3
 BIN := .venv/bin
+# The stamp names the version, so that another PYTHON makes another .venv.
+READY := .venv/ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 .DEFAULT_GOAL := help
 .PHONY: help setup demo serve test bench lint lock
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
-setup: .venv/ready ## create .venv and install everything from requirements.lock
+setup: $(READY) ## create .venv and install everything from requirements.lock
 
-.venv/ready: requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Staylog needs Python 3.11 to 3.13; name one: make PYTHON=python3.13 setup") if not (3, 11) <= sys.version_info < (3, 14) else 0'
 	@echo "Setting up .venv from requirements.lock (about a minute, once)"
 	@$(PYTHON) -m venv --clear .venv

@@ -85,6 +85,11 @@ class Row:
         }
 
 
+def missed(rows: Sequence[Row], *, quick: bool) -> list[Row]:
+    """The rows that fail a run. A quick run is too small to judge by."""
+    return [] if quick else [row for row in rows if row.gates and row.met is False]
+
+
 def show(console: Console, rows: Sequence[Row], machine: dict[str, Any], notes: Sequence[str], *, quick: bool) -> None:
     title = "Staylog benchmarks (quick: small sizes, nothing gates)" if quick else "Staylog benchmarks"
     table = Table(title=title, show_lines=False)
@@ -97,6 +102,7 @@ def show(console: Console, rows: Sequence[Row], machine: dict[str, Any], notes: 
             last = row.number
         style = {"NO": "red", "yes": "green"}.get(row.verdict, "dim")
         ratio = f"{row.ratio:,.0f}x" if row.ratio >= 100 else f"{row.ratio:.2f}x"
+        ratio += " less" if row.bar is None or row.bar.less else ""
         table.add_row(
             str(row.number),
             row.work,

@@ -12,8 +12,8 @@ from benchmarks.report import Bar, Row, times_less
 from benchmarks.workspace import Workspace
 
 NOTES = (
-    "Row 1: CPU per leaf or call. Append: each batch of 256 is one durable commit on both sides. Ours hashes the tree up "
-    "to the root and writes tiles, with or without a row per entry; pymerkle writes a row with entry and leaf hash.",
+    "Row 1: CPU per leaf or call. Append: each batch of 256 is one durable commit on both sides. Ours hashes the tree "
+    "up to the root and writes tiles, with or without a row per entry; pymerkle writes a row with entry and leaf hash.",
     "Row 1, fresh process: the first answer after opening, without imports, files in the page cache. Warm: leaves "
     "asked for before (128, after 800 others, in a full run); pymerkle caches subtrees from 128 leaves, its default.",
 )
