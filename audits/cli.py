@@ -11,12 +11,12 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from audits.receipts import verify_receipt, verify_tlog_proof
+from audits.receipts import verify_checkpoint, verify_growth, verify_receipt, verify_tlog_proof
 from audits.report import Report
 from audits.verify import verify_answer, verify_pages
-from ledger.canon import strict_json
+from ledger.canon import base64, strict_json
 from ledger.canon.times import format_time
-from ledger.errors import BadJSON, StaylogError
+from ledger.errors import BadJSON, Malformed, StaylogError
 from ledger.log.note import Verifier
 from ledger.log.policy import Policy
 from ledger.log.tlog_proof import HEADER
@@ -24,12 +24,16 @@ from ledger.log.tlog_proof import HEADER
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 # A clock may be a little ahead; a map head from next year is no mistake of a clock.
 CLOCK_SKEW = timedelta(minutes=5)
+# How the first signature line of a note begins.
+SIGNATURE = "\n\n— ".encode()
 # Which options belong to which kind of document. Any other is refused: an ignored option is a check not made.
 OPTIONS = {
     "an answer": {"host", "max_age", "kind", "text"},
     "a set of pages": {"host", "max_age", "text"},
     "a receipt": {"policy", "submission", "booking"},
     "a tlog-proof": {"policy", "entry"},
+    "a checkpoint": {"policy"},
+    "a pair of checkpoints": {"consistency"},
 }
 
 
@@ -48,11 +52,12 @@ def _hours(_context: click.Context, _option: click.Parameter, value: float | Non
 @click.option("--text", type=click.Choice(["verified", "all", "none"]), help="What ?text= asked for.  [verified]")
 @click.option("--entry", type=FILE, help="The exact bytes of the entry that a tlog-proof is about.")
 @click.option("--policy", type=FILE, help="A tlog-policy: demand its quorum of witnesses for a receipt or tlog-proof.")
+@click.option("--consistency", type=FILE, help="The answer of /v1/log/consistency for two checkpoints, older first.")
 @click.option("--submission", type=FILE, help="The signed review of a receipt, to show that it is yours.")
 @click.option("--booking", type=FILE, help="The booking statement it rests on, when the submission does not carry it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) -> None:
-    """Check a reputation answer, a receipt or a tlog-proof, offline.
+    """Check a reputation answer, a receipt, a tlog-proof or checkpoints, offline.
 
     Nothing but the key is trusted, and nothing is fetched. Prints what was proved and what was not. Otherwise exits
     with status 1 and names the first thing that is wrong. Name all pages of a host to check them as one answer.
@@ -62,6 +67,8 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
       staylog verify page0.json page1.json --key VKEY --host did:web:cottage.example
       staylog verify receipt.json --key VKEY
       staylog verify review.tlog-proof --key VKEY --entry entry.json
+      staylog verify checkpoint.txt --key VKEY --policy policy.txt
+      staylog verify older.txt newer.txt --key VKEY --consistency proof.json
     """
     given = {name: value for name, value in options.items() if value is not None}
     try:
@@ -88,10 +95,14 @@ def _document(data: list[bytes], given: dict[str, Any]) -> str:
     """The caller says whether an answer is meant, by --host; a file must not choose what it is checked as."""
     if "host" in given:
         return "an answer" if len(data) == 1 else "a set of pages"
+    if "consistency" in given and len(data) == 2:
+        return "a pair of checkpoints"
     if len(data) > 1:
-        raise click.UsageError("only the pages of one host are checked together: name the host with --host")
+        raise click.UsageError("several files are the pages of one --host, or two checkpoints with --consistency")
     if data[0].startswith(HEADER.encode()):
         return "a tlog-proof"
+    if SIGNATURE in data[0] and not data[0].startswith(b"{"):
+        return "a checkpoint"
     value = strict_json.loads(data[0])
     if isinstance(value, dict) and "tlog_proof" in value:
         return "a receipt"
@@ -126,11 +137,25 @@ def _check_tlog_proof(data: list[bytes], log: Verifier, given: dict[str, Any]) -
     return verify_tlog_proof(_text(data[0]), given["entry"].read_bytes(), log, policy=_policy(given))
 
 
+def _check_checkpoint(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
+    return verify_checkpoint(_text(data[0]), log, policy=_policy(given))
+
+
+def _check_growth(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
+    answer = strict_json.loads(given["consistency"].read_bytes())
+    proof = answer.get("proof") if isinstance(answer, dict) else None
+    if not isinstance(proof, list) or not all(isinstance(text, str) for text in proof):
+        raise Malformed("answer_malformed", "a consistency proof must be an object with a list of hashes as its proof")
+    return verify_growth(_text(data[0]), _text(data[1]), [base64.decode_hash(text) for text in proof], log)
+
+
 _CHECKS: dict[str, Callable[[list[bytes], Verifier, dict[str, Any]], Report]] = {
     "an answer": _check_answer,
     "a set of pages": _check_pages,
     "a receipt": _check_receipt,
     "a tlog-proof": _check_tlog_proof,
+    "a checkpoint": _check_checkpoint,
+    "a pair of checkpoints": _check_growth,
 }
 
 

@@ -55,7 +55,7 @@ def verify_receipt(
         raise NotProved("map_head_not_last", "the last leaf of a published checkpoint must be a map head, not a review")
     report = Report(f"receipt of {members['review_id']}", checkpoint.size, str(members["at"]))
     report.proved.append(f"the review is entry {proof.index} of a tree of {checkpoint.size} that {log.name} signed")
-    report.proved += _cosigned(proof, policy)
+    report.proved += _cosigned(proof.checkpoint, policy)
     report.not_proved.append(REAL_STAYS)
     _verify_openings(receipt["openings"], entry, submission, booking, report)
     return report
@@ -67,16 +67,25 @@ def verify_tlog_proof(text: str, data: bytes, log: Verifier, *, policy: Policy |
     checkpoint = proof.verify(leaf_hash(data), log)
     report = Report("tlog-proof", checkpoint.size)
     report.proved.append(f"the entry is number {proof.index} of a tree of {checkpoint.size} that {log.name} signed")
-    report.proved += _cosigned(proof, policy)
+    report.proved += _cosigned(proof.checkpoint, policy)
     return report
 
 
-def _cosigned(proof: TlogProof, policy: Policy | None) -> list[str]:
+def _cosigned(note: str, policy: Policy | None) -> list[str]:
     if policy is None:
         return []
-    _, found = policy.verify(proof.checkpoint)
+    _, found = policy.verify(note)
     moments = [(c.witness.name, datetime.fromtimestamp(c.timestamp, UTC)) for c in found]
     return [f"{name} cosigned this checkpoint at {format_time(moment)}" for name, moment in moments]
+
+
+def verify_checkpoint(note: str, log: Verifier, *, policy: Policy | None = None) -> Report:
+    """Check a signed checkpoint by itself; with a policy, that enough witnesses saw it."""
+    checkpoint = open_checkpoint(note, log)
+    report, root = Report("checkpoint", checkpoint.size), base64.encode(checkpoint.root)
+    report.proved.append(f"{log.name} signed a tree of {checkpoint.size} entries with root {root}")
+    report.proved += _cosigned(note, policy)
+    return report
 
 
 def verify_growth(older: str, newer: str, proof: Sequence[bytes], log: Verifier) -> Report:

@@ -22,7 +22,8 @@
     │                          absent_with_events, foreign_event, time_falls, record_invalid, record_mismatch,
     │                          face_mismatch, history_mismatch, history_unproved, opening_mismatch,
     │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
-    │                          from_the_future, receipt_mismatch, tlog_proof_extra
+    │                          from_the_future, receipt_mismatch, tlog_proof_extra, mirror_incomplete,
+    │                          bundle_mismatch, tile_mismatch
     └── NotStored              not_stored: a tile or page that must exist is missing or damaged
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from audits.standalone_verify import main as standalone_main
+from ledger.canon import base64
 from ledger.cli import main
 from tests.audits.test_receipts import RECEIPT, SUBMISSION
 from tests.world import HOSTS, LOG, World
@@ -38,6 +39,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, value in files.items():
         (folder / name).write_text(json.dumps(value))
     (folder / "proof.tlog-proof").write_text(RECEIPT["tlog_proof"])
+    older, newer = log.published[2], log.published[-1]
+    (folder / "older.txt").write_text(older.note)
+    (folder / "newer.txt").write_text(newer.note)
+    proof = [base64.encode(node) for node in log.tree.consistency(older.size, newer.size)]
+    (folder / "consistency.json").write_text(json.dumps({"first": older.size, "second": newer.size, "proof": proof}))
     (folder / "entry.json").write_text(RECEIPT["entry"])
     (folder / "policy.txt").write_text(f"log {LOG}\nquorum none\n")
     (folder / "binary").write_bytes(b"c2sp.org/tlog-proof@v1\n\xff")
@@ -87,10 +93,18 @@ class TestStaylogVerify:
         assert "that ledger.example/log signed" in staylog(*arguments).output
         assert staylog(*arguments, "--policy", folder / "policy.txt").exit_code == 0
 
+    def test_checkpoints(self, folder: Path) -> None:
+        assert "signed a tree of" in staylog(folder / "newer.txt", "--policy", folder / "policy.txt").output
+        pair = (folder / "older.txt", folder / "newer.txt")
+        assert "unchanged" in staylog(*pair, "--consistency", folder / "consistency.json").output
+        assert "index_out_of_range" in staylog(*pair[::-1], "--consistency", folder / "consistency.json").stderr
+        assert "answer_malformed" in staylog(*pair, "--consistency", folder / "list.json").stderr
+
     @pytest.mark.parametrize(
         ("arguments", "says"),
         [
             (["full.json"], "--host"),
+            (["older.txt", "newer.txt"], "--consistency"),
             (["proof.tlog-proof"], "--entry"),
             (["list.json"], "--host"),
             (["nothing.json"], "does not exist"),
