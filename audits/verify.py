@@ -17,7 +17,8 @@ from ledger.log.face import Event
 from ledger.log.hostmap import verify_map
 from ledger.log.note import Verifier
 from ledger.log.proofs import multiproof_root
-from ledger.log.record import fold, read_record, sublog_leaf
+from ledger.log.record import fold, sublog_leaf
+from ledger.log.record_form import read_record
 
 COMPLETE = (
     "these events are all that the map counts: nothing is left out, nothing added",

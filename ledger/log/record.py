@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from ledger.canon import base64, did, jcs, strict_json
-from ledger.canon.times import check_date, check_time, seconds
-from ledger.errors import BrokenRule, Malformed, NotProved
+from ledger.canon import base64, jcs, strict_json
+from ledger.canon.times import seconds
+from ledger.errors import BrokenRule
 from ledger.log.entries import Entry, half_stars
-from ledger.log.members import CATEGORIES, LEVELS, OPTIONAL_CATEGORIES, OUTCOMES
+from ledger.log.members import LEVELS, OUTCOMES
 from ledger.log.tree import Edge
 
 RESPONSE_WINDOW = 2_592_000
@@ -49,7 +49,7 @@ class HostFold:
         self._review_ids = {review.review_id for review in self.reviews.values()}
         self.edge = edge or Edge()
         self._last_index = -1
-        self._record: dict[str, Any] = strict_json.loads(record) if record else _empty(host)
+        self._record: dict[str, Any] = strict_json.loads(record) if record else empty_record(host)
 
     def add(self, index: int, entry: Entry) -> None:
         """Count `entry`, which stands at `index` of the log; a refusal leaves the fold as it was."""
@@ -170,7 +170,8 @@ def mean_tenths(half_star_sum: int, count: int) -> int:
     return (10 * half_star_sum + count) // (2 * count)
 
 
-def _empty(host: str) -> dict[str, Any]:
+def empty_record(host: str) -> dict[str, Any]:
+    """Where the fold starts; `root` is worked out from the edge."""
     return {
         "v": 1,
         "host": host,
@@ -185,75 +186,3 @@ def _empty(host: str) -> dict[str, Any]:
         "first_stay": None,
         "last_event": None,
     }
-
-
-def read_record(text: str, host: str) -> dict[str, Any]:
-    """The members of a record whose events are not at hand: its form and its own arithmetic are checked.
-
-    Only the fold over all events shows that it is right; this shows that it could be.
-    """
-    try:
-        data = text.encode()
-        record = strict_json.loads(data)
-        _check_form(record, host)
-        _check_sums(record)
-        canonical = jcs.dumps(record)
-    except (AttributeError, KeyError, TypeError, ValueError, Malformed) as error:
-        raise NotProved("record_invalid", f"no fold gives this record: {error}") from None
-    if canonical != data:
-        raise NotProved("record_invalid", "the record is not in JCS form")
-    return dict(record)
-
-
-def _check_form(record: Any, host: str) -> None:
-    if not isinstance(record, dict) or record.keys() != {*_empty(host), "root"}:
-        raise ValueError("it does not have exactly the members of a record")
-    if record["v"] != 1 or did.check(record["host"]) != host:
-        raise ValueError("it is of another version or another host")
-    base64.decode_hash(record["root"])
-    check_time(record["last_event"])
-    if record["first_stay"] is not None:
-        check_date(record["first_stay"])
-    numbers = [record[name] for name in ("v", "events", "repeats", "responses", "redactions")]
-    for name, keys in (("reviews", LEVELS), ("checks", OUTCOMES)):
-        if record[name].keys() != set(keys):
-            raise ValueError(f"{name} does not have exactly {', '.join(keys)}")
-        numbers += record[name].values()
-    if record["ratings"].keys() != set(LEVELS) or len(record["histogram"]) != 9:
-        raise ValueError("ratings has three levels and the histogram nine counts")
-    numbers += record["histogram"]
-    for sums in record["ratings"].values():
-        for pair in sums.values():
-            numbers += pair
-    if not all(type(number) is int and number >= 0 for number in numbers):
-        raise ValueError("its numbers are whole and not negative")
-
-
-def _check_sums(record: dict[str, Any]) -> None:
-    reviews, verified = record["reviews"], record["reviews"]["guest_verified"]
-    for level, sums in record["ratings"].items():
-        for category in (*CATEGORIES, *sums):
-            count, total = sums.get(category, (0, 0))
-            if category not in CATEGORIES or category in sums and not count:
-                raise ValueError(f"{category} is not a category that can stand here")
-            if count != reviews[level] and (category not in OPTIONAL_CATEGORIES or count > reviews[level]):
-                raise ValueError(f"{count} ratings of {category} for {reviews[level]} {level} reviews")
-            if not 2 * count <= total <= 10 * count:
-                raise ValueError(f"{count} ratings of {category} cannot have {total} half-stars")
-    histogram = record["histogram"]
-    stars = sum(count * (place + 2) for place, count in enumerate(histogram))
-    if sum(histogram) != verified or stars != record["ratings"]["guest_verified"].get("overall", (0, 0))[1]:
-        raise ValueError("the histogram does not fit the guest_verified ratings")
-    if (record["first_stay"] is None) != (verified == 0):
-        raise ValueError("first_stay is there exactly when a review is guest_verified")
-    total = sum(reviews.values())
-    others = record["responses"] + record["redactions"] + sum(record["checks"].values())
-    if (
-        record["repeats"] > verified
-        or record["responses"] > total
-        or record["redactions"] > total + record["responses"]
-    ):
-        raise ValueError("more repeats, responses or redactions than reviews allow")
-    # What is left are upgrades, at most one for each guest_verified review.
-    if not 0 <= record["events"] - total - others <= verified or not record["events"]:
-        raise ValueError("the number of events does not fit the counts")

@@ -85,6 +85,15 @@ def test_an_operator_cannot_sign_a_map_that_leaves_a_host_out() -> None:
     assert refusal(note, served(log, len(entries))) == "map_root_mismatch"
 
 
+def test_a_checkpoint_ends_in_a_map_head() -> None:
+    log = World(13).grow(1).log
+    log.entries.append(make_entry("policy", policy=base64.encode(bytes(32)), at="2026-12-31T00:00:00Z"))
+    log.tiles.update(stored(entry.leaf_hash for entry in log.entries))
+    root = root_of(entry.leaf_hash for entry in log.entries)
+    note = sign_checkpoint(Checkpoint(LOG.name, len(log.entries), root), KEY)
+    assert refusal(note, served(log, len(log.entries))) == "map_head_not_last"
+
+
 def test_the_genesis_names_the_log() -> None:
     log = MemoryLog("other.example/log", KEY, bytes(32), START)
     note = sign_checkpoint(Checkpoint(LOG.name, 2, root_of(entry.leaf_hash for entry in log.entries)), KEY)

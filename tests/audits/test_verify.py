@@ -282,6 +282,9 @@ def test_a_large_host_pages_and_proves() -> None:
             world.review()
         world.publish()
     host = HOSTS[0]
+    with pytest.raises(StaylogError) as refusal:
+        world.log.answer(host, "page", count=501)
+    assert refusal.value.code == "page_out_of_range"
     events = sum(entry.host == host for entry in world.log.entries)
     pages = [encoded(world.log.answer(host, "page", start=at, count=250)) for at in range(0, events, 250)]
     assert verify_pages(pages, LOG, host)

@@ -25,7 +25,8 @@ from ledger.log.note import ED25519, Verifier
 from ledger.log.openings import Opening, commitment
 from ledger.log.pages import MemoryPages, PagedMap
 from ledger.log.proofs import multiproof_root, verify_consistency, verify_inclusion
-from ledger.log.record import HostFold, mean_tenths, read_record, sublog_leaf
+from ledger.log.record import HostFold, mean_tenths, sublog_leaf
+from ledger.log.record_form import read_record
 from ledger.log.replay import Replay
 from ledger.log.tiles import (
     MemoryTiles,

@@ -23,7 +23,7 @@ from ledger.log.answers import MAX_FULL_EVENTS, MAX_PAGE_EVENTS
 from ledger.log.entries import MEMBERS, VRP_ARTIFACT, parse_entry
 from ledger.log.hostmap import KEY_BITS
 from ledger.log.members import BOOKINGS, CATEGORIES, LEVELS
-from ledger.log.record import read_record
+from ledger.log.record_form import read_record
 from schemas.vectors import make, world
 from schemas.vectors.patch import Patch, add, remove, replace
 from tests.interop.vectors import golden

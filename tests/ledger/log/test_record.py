@@ -10,7 +10,8 @@ from ledger.canon import jcs, strict_json
 from ledger.errors import BrokenRule, NotProved
 from ledger.log.entries import Entry, make_entry
 from ledger.log.face import average
-from ledger.log.record import HostFold, fold, mean_tenths, read_record
+from ledger.log.record import HostFold, fold, mean_tenths
+from ledger.log.record_form import read_record
 from ledger.log.tree import Edge
 from tests.ledger.log.test_entries import EVIDENCE, HASH, HOST, RATINGS
 from tests.world import HOSTS, World
