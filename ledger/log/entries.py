@@ -7,7 +7,6 @@ artifact: 71 ASCII characters, so that its leaf hash is the one VRP verifiers co
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from json import JSONEncoder
 from typing import Any
 
 from ledger.canon import jcs, strict_json
@@ -78,7 +77,7 @@ def parse_entry(data: bytes) -> Entry:
         raise
     except Malformed as error:
         raise BadEntry("entry_malformed", f"an entry is canonical JSON: {error}") from None
-    if _written(members).encode() != data:
+    if jcs.dumps_plain(members) != data:
         raise BadEntry("entry_not_canonical", "the bytes of the entry are not its JCS form")
     return entry
 
@@ -86,10 +85,6 @@ def parse_entry(data: bytes) -> Entry:
 def make_entry(type_: str, **members: Any) -> Entry:
     """The entry of these members, checked as a reader would check it."""
     return parse_entry(jcs.dumps({"type": type_, "v": 1, **members}))
-
-
-# What `_check` lets through has ASCII names, whole numbers and halves. For that the C encoder writes the JCS form.
-_written = JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def half_stars(rating: float) -> int:

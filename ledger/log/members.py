@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ledger.canon import base64, did
+from ledger.canon import did
 from ledger.errors import BadNote
 from ledger.log.note import check_key_name
 
@@ -34,10 +34,6 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("text expected")
     return value
-
-
-def check_hash(value: Any) -> None:
-    base64.decode_hash(_text(value))
 
 
 def matching(pattern: str, what: str) -> Check:
@@ -121,6 +117,8 @@ def check_evidence(value: Any) -> None:
 _HTTPS = re.compile(
     r"https://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?(?:[/?#][A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]{0,1800})?"
 )
+# Base64 of exactly 32 bytes: the last character before the padding carries four bits, its other two are zero.
+check_hash = matching(r"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=", "base64 of 32 bytes")
 # The 26th character carries 3 bits of the 16 bytes; its other two are zero.
 check_review_id = matching(r"rev-[a-z2-7]{25}[aeimquy4]", "rev- and 26 base32 characters of 16 bytes")
 check_listing_id = matching(r"[A-Za-z0-9._~-]{1,128}", "1 to 128 characters of A-Z a-z 0-9 . _ ~ -")

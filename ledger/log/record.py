@@ -47,7 +47,8 @@ class HostFold:
         self.host = host
         self.reviews = {} if reviews is None else reviews
         self._review_ids = {review.review_id for review in self.reviews.values()}
-        self.edge = edge or Edge()
+        self._edge = edge or Edge()
+        self._new_leaves: list[bytes] = []
         self._last_index = -1
         self._record: dict[str, Any] = strict_json.loads(record) if record else empty_record(host)
 
@@ -64,10 +65,17 @@ class HostFold:
         self._last_index = index
         self._record["events"] += 1
         self._record["last_event"] = at
-        self.edge.append(sublog_leaf(index, entry.leaf_hash))
+        self._new_leaves.append(sublog_leaf(index, entry.leaf_hash))
+
+    @property
+    def edge(self) -> Edge:
+        """The edge of the sub-log, extended only when it is looked at: many leaves at once are cheaper."""
+        self._edge.extend(self._new_leaves)
+        self._new_leaves.clear()
+        return self._edge
 
     def record(self) -> bytes:
-        return jcs.dumps({**self._record, "root": base64.encode(self.edge.root())})
+        return jcs.dumps_plain({**self._record, "root": base64.encode(self.edge.root())})
 
     def _review(self, index: int, members: Mapping[str, Any]) -> None:
         if members["review_id"] in self._review_ids:
