@@ -75,8 +75,15 @@ def _cosigned(note: str, policy: Policy | None) -> list[str]:
     if policy is None:
         return []
     _, found = policy.verify(note)
-    moments = [(c.witness.name, datetime.fromtimestamp(c.timestamp, UTC)) for c in found]
-    return [f"{name} cosigned this checkpoint at {format_time(moment)}" for name, moment in moments]
+    return [f"{c.witness.name} cosigned this checkpoint at {_moment(c.timestamp)}" for c in found]
+
+
+def _moment(timestamp: int) -> str:
+    """A witness may sign any 63 bits; a calendar ends with the year 9999."""
+    try:
+        return format_time(datetime.fromtimestamp(timestamp, UTC))
+    except (OverflowError, ValueError, OSError):
+        return f"{timestamp} seconds after 1970"
 
 
 def verify_checkpoint(note: str, log: Verifier, *, policy: Policy | None = None) -> Report:
@@ -108,14 +115,14 @@ def verify_growth(older: str, newer: str, proof: Sequence[bytes], log: Verifier)
 def _parse_receipt(data: bytes) -> dict[str, Any]:
     receipt = strict_json.loads(data)
     if not isinstance(receipt, dict):
-        raise Malformed("receipt_malformed", "a receipt is a JSON object")
+        raise Malformed("receipt_malformed", "a receipt must be a JSON object")
     for name, kind in _MEMBERS.items():
         if type(receipt.get(name)) is not kind:
-            raise Malformed("receipt_malformed", f"a receipt has the member {name}")
+            raise Malformed("receipt_malformed", f"a receipt must have the member {name}")
     openings = receipt["openings"]
     evidence = openings.get("evidence")
     if openings.keys() != {"text", "evidence"} or not isinstance(evidence, dict) or evidence.keys() != {"salt"}:
-        raise Malformed("receipt_malformed", "the openings of a receipt are text and the salt of the evidence")
+        raise Malformed("receipt_malformed", "the openings of a receipt must be text and the salt of the evidence")
     return receipt
 
 

@@ -66,7 +66,9 @@ class Replay:
                 raise BrokenRule("review_id_reused", f"{entry.members['review_id']} is the id of an earlier review")
             self._review_ids.add(entry.members["review_id"])
         if entry.host is not None:
-            self.hosts.setdefault(entry.host, HostFold(entry.host)).add(index, entry)
+            if entry.host not in self.hosts:
+                self.hosts[entry.host] = HostFold(entry.host)
+            self.hosts[entry.host].add(index, entry)
             self._touched.add(entry.host)
 
     def _close_batch(self, index: int, entry: Entry) -> None:

@@ -9,6 +9,10 @@ from ledger.canon import base64, jcs, strict_json
 from ledger.canon.times import format_time, parse_time
 
 Answer = dict[str, Any]
+RECORD_MEMBERS = (
+    *("events", "repeats", "responses", "redactions", "reviews", "ratings"),
+    *("checks", "histogram", "root", "first_stay", "last_event"),
+)
 # A mutation changes the answer in place, or says False when the answer has nothing for it to change.
 Mutation = Callable[[Random, Answer], bool | None]
 
@@ -86,20 +90,7 @@ def change_record(random: Random, answer: Answer) -> bool | None:
     if answer["proof"]["record"] is None:
         return False
     record = strict_json.loads(answer["proof"]["record"])
-    name = random.choice(
-        (
-            "events",
-            "repeats",
-            "responses",
-            "redactions",
-            "reviews",
-            "ratings",
-            "checks",
-            "histogram",
-            "root",
-            "last_event",
-        )
-    )
+    name = random.choice(RECORD_MEMBERS)
     if name in ("reviews", "checks"):
         record[name][random.choice(list(record[name]))] += 1
     elif name == "ratings":
@@ -115,6 +106,8 @@ def change_record(random: Random, answer: Answer) -> bool | None:
         record["root"] = flipped(random, record["root"])
     elif name == "last_event":
         record["last_event"] = later(random, record["last_event"])
+    elif name == "first_stay":
+        record["first_stay"] = "2020-01-01"
     else:
         record[name] += 1
     answer["proof"]["record"] = jcs.dumps(record).decode()

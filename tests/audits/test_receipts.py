@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from audits.receipts import verify_growth, verify_receipt, verify_tlog_proof
+from audits.receipts import verify_checkpoint, verify_growth, verify_receipt, verify_tlog_proof
 from ledger.canon import base64, jcs
 from ledger.errors import Malformed, NotProved, StaylogError
 from ledger.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
@@ -162,3 +162,12 @@ def test_a_receipt_under_a_checkpoint_that_ends_in_the_review() -> None:
     with pytest.raises(NotProved) as refusal:
         verify_receipt(encoded(forged), LOG)
     assert refusal.value.code == "map_head_not_last"
+
+
+@pytest.mark.parametrize("timestamp", [0, 2**37, 2**63 - 1])
+def test_any_time_a_witness_can_sign_is_told(timestamp: int) -> None:
+    note = Note.parse(RECEIPT["checkpoint"])
+    seen = Note(note.text, (*note.signatures, cosign(note.text, WITNESS.name, WITNESS_KEY, timestamp)))
+    policy = Policy.parse(f"log {LOG}\nwitness w {WITNESS}\nquorum w\n")
+    (told,) = [line for line in verify_checkpoint(str(seen), LOG, policy=policy).proved if "cosigned" in line]
+    assert told.endswith("1970-01-01T00:00:00Z" if timestamp == 0 else "after 1970" if timestamp == 2**63 - 1 else "Z")

@@ -21,7 +21,7 @@ from ledger.log.hostmap import map_key, map_value
 from ledger.log.pages import MemoryPages, PagedMap
 from ledger.log.record import fold
 from ledger.log.tiles import Appender, MemoryTiles, TileTree
-from tests.audits.mutations import mutate
+from tests.audits.mutations import RECORD_MEMBERS, mutate
 from tests.world import HOSTS, KEY, LOG, ORIGIN, World
 
 NOBODY = "did:web:nobody.example"
@@ -115,23 +115,7 @@ def test_an_operator_cannot_sign_a_false_record(seed: int, data: st.DataObject) 
         return
     truth = fold(HOSTS[0], ((event.index, event.entry) for event in events))
     lie = strict_json.loads(truth)
-    name = data.draw(
-        st.sampled_from(
-            [
-                "events",
-                "repeats",
-                "responses",
-                "redactions",
-                "reviews",
-                "ratings",
-                "histogram",
-                "first_stay",
-                "last_event",
-                "checks",
-                "root",
-            ]
-        )
-    )
+    name = data.draw(st.sampled_from(RECORD_MEMBERS))
     if name in ("reviews", "checks"):
         lie[name][data.draw(st.sampled_from(sorted(lie[name])))] += 1
     elif name == "ratings":

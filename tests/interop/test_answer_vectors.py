@@ -12,8 +12,7 @@ from ledger.errors import StaylogError
 from ledger.log.memory import MemoryLog
 from ledger.log.note import Verifier
 from ledger.log.openings import Opening
-from tests.interop.test_log_vectors import KEY, LOG_32
-from tests.interop.vectors import golden, rebuilt
+from tests.interop.vectors import KEY, golden, rebuilt
 from tests.patches import apply_patch
 
 VECTORS = golden("answers.json")
@@ -133,7 +132,7 @@ def standalone(*answers: bytes, did: str) -> list[str]:
 @pytest.fixture(scope="module")
 def ledger() -> MemoryLog:
     """The log of log-32.json, with the openings the answers show."""
-    log = rebuilt(LOG_32["entries"], KEY)
+    log = rebuilt(golden("log-32.json")["entries"], KEY)
     for case in ANSWERS.values():
         for event in case["answer"]["proof"].get("events", []):
             if event["opening"]:

@@ -8,8 +8,12 @@ import pytest
 from nacl.signing import SigningKey
 
 from ledger.canon import base64
+from ledger.errors import StaylogError
 from ledger.log.entries import Entry, parse_entry
 from ledger.log.memory import MemoryLog
+from ledger.log.note import Verifier
+from ledger.log.tiles import MemoryTiles, TileTree
+from tests.ledger.log.test_tree import stored
 
 GOLDEN = Path(__file__).with_name("golden")
 PUBLIC = Path(__file__).parents[3] / "shared" / "vectors"
@@ -40,3 +44,23 @@ def rebuilt(entries: list[str], key: SigningKey) -> MemoryLog:
         else:
             batch.append(entry)
     return log
+
+
+LOG = Verifier.parse(golden("checkpoint.json")["vkey"])
+KEY = SigningKey(bytes.fromhex(golden("checkpoint.json")["seed"]))
+
+
+def h(text: str) -> bytes:
+    return bytes.fromhex(text)
+
+
+def refusal(call: Any, *arguments: Any) -> str:
+    """The code with which `call` refuses."""
+    with pytest.raises(StaylogError) as caught:
+        call(*arguments)
+    return caught.value.code
+
+
+def tree_of(leaves: list[bytes]) -> tuple[MemoryTiles, TileTree]:
+    tiles = stored(leaves)
+    return tiles, TileTree(tiles)
