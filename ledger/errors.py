@@ -1,6 +1,6 @@
 """Every refusal has a class and a stable code; a few codes occur in two classes.
 
-    StaylogError               proof_too_large, page_out_of_range, unknown_size
+    StaylogError               proof_too_large, internal_error
     ├── Malformed              the bytes are not what they claim to be: answer_malformed, receipt_malformed,
     │   │                      opening_malformed, map_other_malformed, map_zeros_spelled_out, base58_invalid
     │   ├── BadJSON            malformed_json, duplicate_key, too_deep, not_utf8, number_out_of_range
@@ -24,7 +24,13 @@
     │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
     │                          from_the_future, receipt_mismatch, tlog_proof_extra, mirror_incomplete,
     │                          bundle_mismatch, tile_mismatch
-    └── NotStored              not_stored: a tile or page that must exist is missing or damaged
+    ├── NotStored              not_stored: something that must exist is missing or damaged
+    ├── BadRequest             parameter_invalid, cursor_invalid, page_out_of_range
+    ├── NotFound               not_found, review_not_found, unknown_size, index_out_of_range
+    ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable
+    ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
+    └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
+                               database_outdated, database_not_durable, extra_missing
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """
@@ -80,3 +86,25 @@ class NotProved(StaylogError):
 class NotStored(StaylogError):
     def __init__(self, message: str) -> None:
         super().__init__("not_stored", message)
+
+
+class BadRequest(StaylogError):
+    pass
+
+
+class NotFound(StaylogError):
+    pass
+
+
+class Unavailable(StaylogError):
+    """Nothing was acknowledged; `retry_after` is in seconds."""
+
+    retry_after = 5
+
+
+class Halted(StaylogError):
+    retry_after = 300
+
+
+class Misconfigured(StaylogError):
+    pass

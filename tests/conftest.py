@@ -4,6 +4,9 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from tests.engines import database_url, postgres  # noqa: F401 (fixtures)
+from tests.running import running, writer  # noqa: F401 (fixtures)
+
 settings.register_profile(
     "replay", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.canon import base64, strict_json
-from ledger.errors import NotStored, StaylogError
+from ledger.errors import BadRequest, NotStored, StaylogError
 from ledger.log.face import Event, history, summary
-from ledger.log.hostmap import MapProof, map_key
+from ledger.log.hostmap import MapLeaf, MapProof, map_key, map_value
 from ledger.log.tiles import TileTree
 from ledger.log.tree import multiproof_subtrees, root_of
 
@@ -48,7 +48,7 @@ def page(view: View, tree: TileTree, events: Sequence[Event], start: int, sublog
     if view.record is None:
         return full(view, tree, ())
     if not 0 <= start < len(sublog) or not 0 < len(events) <= MAX_PAGE_EVENTS:
-        raise StaylogError(
+        raise BadRequest(
             "page_out_of_range", f"a page has 1 to {MAX_PAGE_EVENTS} events and starts below {len(sublog)}"
         )
     proof = {
@@ -73,8 +73,8 @@ def _summary(view: View) -> dict[str, Any]:
 def _proof(view: View, tree: TileTree, events: Sequence[Event]) -> dict[str, Any]:
     shown = [*(event.index for event in events), view.size - 1]
     other = view.path.leaf if view.record is None else None
-    if view.record is not None and (view.path.leaf is None or view.path.leaf.key != map_key(view.host)):
-        raise NotStored(f"the map has no leaf for {view.host}, but a record is stored")
+    if view.record is not None and view.path.leaf != MapLeaf(map_key(view.host), map_value(view.record)):
+        raise NotStored(f"the stored record of {view.host} is not the one in the map")
     return {
         "checkpoint": view.checkpoint,
         "map_head": view.map_head,

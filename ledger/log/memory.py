@@ -10,7 +10,7 @@ from typing import Any
 from nacl.signing import SigningKey
 
 from ledger.canon import base64
-from ledger.errors import StaylogError
+from ledger.errors import NotFound
 from ledger.log import answers
 from ledger.log.checkpoint import Checkpoint, sign_checkpoint
 from ledger.log.entries import Entry, make_entry
@@ -93,4 +93,4 @@ class MemoryLog:
         for state in reversed(self.published):
             if size in (None, state.size):
                 return state
-        raise StaylogError("unknown_size", f"no checkpoint of size {size} was published")
+        raise NotFound("unknown_size", f"no checkpoint of size {size} was published")

@@ -2,25 +2,37 @@
 
 A page covers four bits of the key: 16 slots, each empty, a leaf, or a page below. Pages are never changed once
 written, so a cache of them never goes stale, and a version is no more than the number of its top page.
+
+A store may lose or damage pages, so a page that is read must have the hash its parent names, and a top page the root
+the caller names. Page numbers are not hashed: a wrong one leads to a page with another hash.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import struct
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Protocol
 
 from ledger.errors import NotStored
-from ledger.log.hostmap import ABSENT, MapLeaf, MapProof, map_node
+from ledger.log.hostmap import ABSENT, MapLeaf, MapProof, map_leaf, map_node
 from ledger.log.lru import Cache
 
 BITS = 4
 SLOTS = 1 << BITS
-CACHED_PAGES = 4096
+# 16 MiB with 10^5 hosts, 41 MiB if all pages were full.
+CACHED_PAGES = 16384
+
+# T(S, d) of protocol.md 1 as a "part": bytes that end in the hash and tell by their length what S is. No host: no
+# bytes. One host: key, value, hash. More hosts: the hash alone or, in a slot, the number of their page and the hash.
+NODE, LINK, LEAF = 32, 8 + 32, 32 + 32 + 32
+# Stands in the link to a top page for a root that the caller does not know.
+UNKNOWN = b"?"
 
 
 class PageStore(Protocol):
     """Numbered pages. A page's bytes never change; numbers only grow."""
 
-    def read_page(self, page: int) -> bytes: ...
+    def read_pages(self, numbers: Sequence[int]) -> Mapping[int, bytes]:
+        """Those of the pages that are stored. A damaged page can name any number below 2**64."""
 
     def write_page(self, data: bytes) -> int:
         """Store a new page and return its number."""
@@ -29,160 +41,231 @@ class PageStore(Protocol):
 class MemoryPages(list[bytes]):
     """Pages in memory, numbered from 0."""
 
-    def read_page(self, page: int) -> bytes:
-        return self[page]
+    def read_pages(self, numbers: Sequence[int]) -> Mapping[int, bytes]:
+        return {number: self[number] for number in numbers if number < len(self)}
 
     def write_page(self, data: bytes) -> int:
         self.append(data)
         return len(self) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
-    """A slot that leads to another page, which holds at least two hosts."""
-
-    page: int
-    hash: bytes
-
-
-Slot = MapLeaf | Below | None
-# T(S, d) of protocol.md 1 for some slots of a page: its hash, and the leaf when S is that one host.
-Part = tuple[bytes, MapLeaf | None]
-
-
 class Page:
-    """Sixteen slots and, by height, the hashes over 1, 2, 4, 8 and 16 of them."""
+    """The parts of a page as a heap: part n joins the parts 2n and 2n + 1, and the last 16 are the slots."""
 
-    __slots__ = ("parts", "slots")
+    __slots__ = ("depth", "parts")
 
-    def __init__(self, slots: Sequence[Slot]) -> None:
-        self.slots = slots
-        self.parts: list[list[Part]] = [[_part(slot) for slot in slots]]
-        while len(below := self.parts[-1]) > 1:
-            self.parts.append([_join(below[i], below[i + 1]) for i in range(0, len(below), 2)])
+    def __init__(self, depth: int, parts: list[bytes], stale: Iterable[int] = range(SLOTS - 1, 0, -1)) -> None:
+        self.depth = depth
+        self.parts = parts
+        for n in stale:
+            left, right = parts[2 * n], parts[2 * n + 1]
+            # A lone host rises as a leaf, two hosts meet in a node; the map root is a node in any case.
+            if left and right or len(left or right) in (NODE, LINK) or n == 1 and depth == 0:
+                parts[n] = map_node(left[-32:] or ABSENT, right[-32:] or ABSENT)
+            else:
+                parts[n] = left or right
 
     @property
     def hash(self) -> bytes:
-        return self.parts[BITS][0][0]
+        return self.parts[1]
 
-    @property
-    def top_hash(self) -> bytes:
-        """The map root is a node even over one host or none."""
-        left, right = self.parts[BITS - 1]
-        return map_node(left[0], right[0])
+    def links(self) -> list[tuple[int, bytes]]:
+        """The numbers and hashes of the pages right below."""
+        return [(_number(part), part[8:]) for part in self.parts[SLOTS:] if len(part) == LINK]
+
+    def replace(self, slots: Mapping[int, bytes]) -> "Page":
+        """A new page; only what is above these slots is hashed anew."""
+        parts = self.parts.copy()
+        for slot, part in slots.items():
+            parts[slot] = part
+        above = {slot >> height for slot in slots for height in range(1, BITS + 1)}
+        return Page(self.depth, parts, sorted(above, reverse=True))
+
+
+NO_HOSTS = Page(0, [b""] * 2 * SLOTS)
 
 
 class PagedMap:
-    """All versions of the map. `top` is the number of a version's top page, None for the map without hosts."""
+    """All versions of the map. `top` is the number of a version's top page, None for the map without hosts.
 
-    def __init__(self, store: PageStore) -> None:
+    Who knows the `root` of a version names it, so that its top page is checked too. NotStored is raised for a page
+    that is missing or damaged. Of each level, all pages that are wanted are read at once.
+    """
+
+    def __init__(self, store: PageStore, cached: int = CACHED_PAGES) -> None:
         self._store = store
-        self._cache: Cache[int, Page] = Cache(CACHED_PAGES)
+        # By link: a page found here was checked against the very hash that is asked for.
+        self._cache: Cache[bytes, Page] = Cache(cached)
 
-    def update(self, top: int | None, values: Mapping[bytes, bytes]) -> tuple[int | None, bytes]:
+    def update(
+        self, top: int | None, values: Mapping[bytes, bytes], root: bytes | None = None
+    ) -> tuple[int | None, bytes]:
         """A new version with `values` (key to value) set: its top page and its root."""
+        page = self._top(top, root)
         if not values:
-            return top, self.root(top)
-        page = self._set(self._read(top), 0, [MapLeaf(key, value) for key, value in values.items()])
-        return self._write(page), page.top_hash
+            return top, page.hash
+        [link] = self._set([(page, [key + value + map_leaf(key, value) for key, value in values.items()])])
+        return _number(link), link[8:]
 
     def root(self, top: int | None) -> bytes:
-        return self._read(top).top_hash
+        return self._top(top).hash
 
-    def prove(self, top: int | None, key: bytes) -> MapProof:
+    def get(self, top: int | None, key: bytes, root: bytes | None = None) -> bytes | None:
+        return self.get_all(top, [key], root).get(key)
+
+    def get_all(self, top: int | None, keys: Iterable[bytes], root: bytes | None = None) -> dict[bytes, bytes]:
+        """The values of those of the keys that the version has."""
+        found: dict[bytes, bytes] = {}
+        pages, depth = dict.fromkeys(keys, self._top(top, root)), 0
+        while pages:
+            parts = {key: page.parts[_slot(key, depth)] for key, page in pages.items()}
+            found |= {key: part[32:64] for key, part in parts.items() if len(part) == LEAF and part[:32] == key}
+            links = {key: part for key, part in parts.items() if len(part) == LINK}
+            depth += BITS
+            below = self._read(set(links.values()), depth)
+            pages = {key: below[link] for key, link in links.items()}
+        return found
+
+    def prove(self, top: int | None, key: bytes, root: bytes | None = None) -> MapProof:
         siblings: list[bytes] = []
-        page, depth = self._read(top), 0
+        page = self._top(top, root)
         while True:
-            slot = _slot(key, depth)
-            for height in range(BITS, 0, -1):
-                hash_, leaf = page.parts[height][slot >> height]
-                if (leaf or hash_ == ABSENT) and siblings:
-                    return MapProof(tuple(reversed(siblings)), leaf)
-                siblings.append(page.parts[height - 1][slot >> height - 1 ^ 1][0])
-            end = page.slots[slot]
-            if not isinstance(end, Below):
-                return MapProof(tuple(reversed(siblings)), end)
-            page, depth = self._read(end.page), depth + BITS
+            slot = _slot(key, page.depth)
+            for height in range(BITS - 1, -1, -1):
+                part, sibling = page.parts[slot >> height], page.parts[slot >> height ^ 1]
+                siblings.append(sibling[-32:] or ABSENT)
+                if len(part) in (0, LEAF):
+                    return MapProof(tuple(reversed(siblings)), MapLeaf(part[:32], part[32:64]) if part else None)
+            page = self._read([part], page.depth + BITS)[part]
 
-    def _set(self, page: Page, depth: int, leaves: Iterable[MapLeaf]) -> Page:
-        by_slot: dict[int, list[MapLeaf]] = {}
-        for leaf in leaves:
-            by_slot.setdefault(_slot(leaf.key, depth), []).append(leaf)
-        slots = list(page.slots)
-        for slot, group in by_slot.items():
-            old = slots[slot]
-            if isinstance(old, MapLeaf) and all(leaf.key != old.key for leaf in group):
-                group.append(old)
-            if isinstance(old, Below) or len(group) > 1:
-                below = self._read(old.page) if isinstance(old, Below) else EMPTY
-                below = self._set(below, depth + BITS, group)
-                slots[slot] = Below(self._write(below), below.hash)
-            else:
-                slots[slot] = group[0]
-        return Page(slots)
+    def check(self, top: int | None, root: bytes, since: int) -> dict[bytes, bytes]:
+        """Read the top page and all pages from number `since` on anew, past the cache, and return their leaves.
 
-    def _write(self, page: Page) -> int:
-        number = self._store.write_page(encode_page(page.slots))
-        self._cache.put(number, page)
-        return number
+        Where none is refused, `root` commits to these leaves. Compare them with what was to be written: a damaged page
+        can name an older number, behind which this does not look.
+        """
+        found: dict[bytes, bytes] = {}
+        first = since.to_bytes(8)
+        pages = [self._top(None, root)] if top is None else self._stored([_link(top, root)], 0)
+        while pages:
+            links = []
+            for page in pages:
+                for part in page.parts[SLOTS:]:
+                    if len(part) == LEAF:
+                        found[part[:32]] = part[32:64]
+                    elif part >= first:  # links sort by number
+                        links.append(part)
+            pages = self._stored(links, page.depth + BITS)
+        return found
 
-    def _read(self, number: int | None) -> Page:
-        if number is None:
-            return EMPTY
-        return self._cache.get(number) or self._cache.put(number, Page(decode_page(self._store.read_page(number))))
+    def _set(self, level: Iterable[tuple[Page, list[bytes]]]) -> list[bytes]:
+        """The links to new pages, each made of a page of this level and the leaves to set in it."""
+        made: list[tuple[Page, dict[int, bytes]]] = []
+        below: list[tuple[dict[int, bytes], int, bytes, list[bytes]]] = []
+        for page, leaves in level:
+            slots: dict[int, bytes] = {}
+            made.append((page, slots))
+            for slot, group in _by_slot(page, leaves).items():
+                old = page.parts[slot]
+                if len(old) == LINK or len(group) > 1:
+                    below.append((slots, slot, old, group))
+                else:
+                    slots[slot] = group[0]
+        if below:
+            depth = page.depth + BITS
+            known = self._read([old for _, _, old, _ in below if len(old) == LINK], depth)
+            empty = Page(depth, [b""] * 2 * SLOTS, ())
+            links = self._set((known.get(old, empty), group) for _, _, old, group in below)
+            for (slots, slot, _, _), link in zip(below, links, strict=True):
+                slots[slot] = link
+        return [self._write(page.replace(slots)) for page, slots in made]
+
+    def _write(self, page: Page) -> bytes:
+        link = _link(self._store.write_page(encode_page(page)), page.hash)
+        self._cache.put(link, page)
+        return link
+
+    def _top(self, top: int | None, root: bytes | None = None) -> Page:
+        if top is not None:
+            link = _link(top, UNKNOWN if root is None else root)
+            return self._read([link], 0)[link]
+        if root not in (None, NO_HOSTS.hash):
+            raise NotStored("a map with this root has a top page, but none is named")
+        return NO_HOSTS
+
+    def _read(self, links: Collection[bytes], depth: int) -> dict[bytes, Page]:
+        pages = {link: page for link in links if (page := self._cache.get(link))}
+        missing = [link for link in links if link not in pages]
+        for link, page in zip(missing, self._stored(missing, depth), strict=True):
+            pages[link] = self._cache.put(link, page)
+        return pages
+
+    def _stored(self, links: Sequence[bytes], depth: int) -> list[Page]:
+        numbers = [_number(link) for link in links]
+        stored = self._store.read_pages(numbers) if numbers else {}
+        pages = []
+        for number, link in zip(numbers, links, strict=True):
+            page = decode_page(stored[number], depth) if number in stored else None
+            if page is None or link[8:] not in (page.hash, UNKNOWN):
+                raise NotStored(f"map page {number} is missing or damaged")
+            pages.append(page)
+        return pages
 
 
 def _slot(key: bytes, depth: int) -> int:
-    return key[depth >> 3] >> (0 if depth & 4 else 4) & 15
+    """The part that is the slot of a key, or of a leaf, for it begins with its key."""
+    return SLOTS | key[depth >> 3] >> (0 if depth & 4 else 4) & 15
 
 
-def _part(slot: Slot) -> Part:
-    if slot is None:
-        return ABSENT, None
-    return slot.hash, slot if isinstance(slot, MapLeaf) else None
+def _by_slot(page: Page, leaves: Iterable[bytes]) -> dict[int, list[bytes]]:
+    """Leaves by slot, each slot with the leaf of another host that it has now."""
+    groups: dict[int, list[bytes]] = {}
+    for leaf in leaves:
+        groups.setdefault(_slot(leaf, page.depth), []).append(leaf)
+    for slot, group in groups.items():
+        old = page.parts[slot]
+        if len(old) == LEAF and all(leaf[:32] != old[:32] for leaf in group):
+            group.append(old)
+    return groups
 
 
-def _join(left: Part, right: Part) -> Part:
-    """A lone host rises as a leaf; two hosts meet in a node."""
-    if left[0] == ABSENT and (right[0] == ABSENT or right[1]):
-        return right
-    if right[0] == ABSENT and left[1]:
-        return left
-    return map_node(left[0], right[0]), None
+def _link(number: int, hash_: bytes) -> bytes:
+    return number.to_bytes(8) + hash_
 
 
-EMPTY = Page((None,) * SLOTS)
+def _number(link: bytes) -> int:
+    return int.from_bytes(link[:8])
 
 
-def encode_page(slots: Sequence[Slot]) -> bytes:
+KINDS = {0: 0, LEAF: 1, LINK: 2}
+FIELDS = ("0s", "64s", "40s")
+# The fields of four slots, by the byte that has their kinds.
+LAYOUTS = {
+    a << 6 | b << 4 | c << 2 | d: FIELDS[a] + FIELDS[b] + FIELDS[c] + FIELDS[d]
+    for a, b, c, d in product(range(3), repeat=4)
+}
+
+
+def encode_page(page: Page) -> bytes:
     """Two bits per slot (0 empty, 1 leaf, 2 page), then a leaf as key and value, a page as number and hash."""
-    kinds, parts = 0, []
-    for slot in slots:
-        kinds <<= 2
-        if isinstance(slot, MapLeaf):
-            kinds |= 1
-            parts += [slot.key, slot.value]
-        elif slot is not None:
-            kinds |= 2
-            parts += [slot.page.to_bytes(8), slot.hash]
-    return kinds.to_bytes(4) + b"".join(parts)
+    kinds, slots = 0, page.parts[SLOTS:]
+    for part in slots:
+        kinds = kinds << 2 | KINDS[len(part)]
+    return kinds.to_bytes(4) + b"".join([part[:64] for part in slots])
 
 
-def decode_page(data: bytes) -> list[Slot]:
-    kinds, at = int.from_bytes(data[:4]), 4
-    slots: list[Slot] = []
-    for shift in range(2 * SLOTS - 2, -1, -2):
-        kind = kinds >> shift & 3
-        if kind == 0:
-            slots.append(None)
-        elif kind == 1:
-            slots.append(MapLeaf(data[at : at + 32], data[at + 32 : at + 64]))
-            at += 64
-        elif kind == 2:
-            slots.append(Below(int.from_bytes(data[at : at + 8]), data[at + 8 : at + 40]))
-            at += 40
-        else:
-            raise NotStored("a map page is damaged: a slot is of an unknown kind")
-    if at != len(data) or len(data) < 4:
-        raise NotStored("a map page is damaged: its length does not fit its slots")
-    return slots
+def decode_page(data: bytes, depth: int) -> Page | None:
+    """The page of these bytes; None if no page at this depth has them."""
+    try:
+        slots = struct.unpack("4x" + "".join([LAYOUTS[kinds] for kinds in data[:4]]), data)
+    except (KeyError, struct.error):
+        return None
+    parts = [b""] * SLOTS
+    parts += slots
+    for n, part in enumerate(slots, SLOTS):
+        if len(part) == 64:
+            # The hash would not tell: a leaf that rises has the same one from its neighbour's slot.
+            if _slot(part, depth) != n:
+                return None
+            parts[n] = part + map_leaf(part[:32], part[32:])
+    return Page(depth, parts)

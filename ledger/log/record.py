@@ -3,17 +3,18 @@
 The fold refuses a sequence that no honest ledger can hold; the code of the refusal names the rule.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from ledger.canon import base64, jcs, strict_json
+from ledger.canon import base64, jcs
 from ledger.canon.times import seconds
-from ledger.errors import BrokenRule
+from ledger.errors import BrokenRule, NotStored
 from ledger.log.entries import Entry, half_stars
 from ledger.log.members import LEVELS, OUTCOMES
-from ledger.log.tree import Edge
+from ledger.log.tree import HASH_SIZE, Edge, fold_edge
 
 RESPONSE_WINDOW = 2_592_000
 
@@ -34,23 +35,31 @@ class ReviewState:
 
 
 class HostFold:
-    """A host's record, entry by entry. To go on from a stored record, pass it with the sub-log's edge and those
-    reviews (by log index) that the next entries name."""
+    """A host's record, entry by entry."""
 
-    def __init__(
-        self,
-        host: str,
-        record: bytes | None = None,
-        edge: Edge | None = None,
-        reviews: dict[int, ReviewState] | None = None,
-    ) -> None:
+    def __init__(self, host: str) -> None:
         self.host = host
-        self.reviews = {} if reviews is None else reviews
-        self._review_ids = {review.review_id for review in self.reviews.values()}
-        self._edge = edge or Edge()
+        self.reviews: dict[int, ReviewState] = {}
+        self._review_ids: set[str] = set()
+        self._edge = Edge()
         self._new_leaves: list[bytes] = []
         self._last_index = -1
-        self._record: dict[str, Any] = strict_json.loads(record) if record else empty_record(host)
+        self._record = empty_record(host)
+
+    @classmethod
+    def resume(cls, host: str, record: bytes, edge: bytes, reviews: dict[int, ReviewState]) -> "HostFold":
+        """Go on from a stored record, the nodes of its sub-log's edge, and those reviews that the next entries name."""
+        fold = cls(host)
+        fold.reviews = reviews
+        fold._review_ids = {review.review_id for review in reviews.values()}
+        # What `record` wrote, and its hash is in the map: the strict reader would tell nothing new.
+        fold._record = json.loads(record)
+        nodes = [edge[at : at + HASH_SIZE] for at in range(0, len(edge), HASH_SIZE)]
+        events, root = fold._record["events"], fold._record["root"]
+        if len(nodes) != events.bit_count() or base64.encode(fold_edge(nodes)) != root:
+            raise NotStored(f"the stored sub-log edge of {host} does not give the root in its record")
+        fold._edge = Edge(events, nodes)
+        return fold
 
     def add(self, index: int, entry: Entry) -> None:
         """Count `entry`, which stands at `index` of the log; a refusal leaves the fold as it was."""

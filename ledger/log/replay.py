@@ -20,7 +20,7 @@ class Replay:
         self.origin: str | None = None
         self._touched: set[str] = set()
         self._review_ids: set[str] = set()
-        self._last_at = ""
+        self.last_at = ""
         self._batch = 0
 
     def add(self, data: bytes) -> Entry:
@@ -29,9 +29,9 @@ class Replay:
         if index == 0 and entry.type != "genesis":
             raise BrokenRule("genesis_missing", "the first entry must be the genesis")
         if entry.at is not None:
-            if entry.at < self._last_at:
+            if entry.at < self.last_at:
                 raise BrokenRule("time_falls", f"entry {index} is older than the one before it")
-            self._last_at = entry.at
+            self.last_at = entry.at
         if entry.type == "map_head":
             self._close_batch(index, entry)
         else:

@@ -112,9 +112,9 @@ class Appender:
 class TileTree:
     """Roots and proofs of any size up to the stored one, read from tiles through a cache of expanded tiles."""
 
-    def __init__(self, store: TileStore) -> None:
+    def __init__(self, store: TileStore, cached: int = CACHED_TILES) -> None:
         self._store = store
-        self._cache: Cache[tuple[int, int], Expanded] = Cache(CACHED_TILES)
+        self._cache: Cache[tuple[int, int], Expanded] = Cache(cached)
 
     def root(self, size: int) -> bytes:
         return self._hashes([(0, size)], size)[0] if size else EMPTY_ROOT

@@ -1,6 +1,6 @@
 """base64, base58btc, DIDs and times: one spelling per value."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -82,7 +82,8 @@ def test_other_dids_are_refused(value: object) -> None:
 @given(st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.timezones()))
 def test_times_are_read_back_to_the_second(moment: datetime) -> None:
     whole = moment.replace(microsecond=0)
-    assert parse_time(format_time(whole)) == whole
+    # In UTC: Python calls a local time that a clock change skips or repeats unequal to that of any other zone.
+    assert parse_time(format_time(whole)) == whole.astimezone(UTC)
 
 
 @pytest.mark.parametrize(

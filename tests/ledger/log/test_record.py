@@ -1,5 +1,6 @@
 """The fold is deterministic, can be taken up again from a stored record, and refuses what no ledger may hold."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.canon import jcs, strict_json
-from ledger.errors import BrokenRule, NotProved
+from ledger.errors import BrokenRule, NotProved, NotStored
 from ledger.log.entries import Entry, make_entry
 from ledger.log.face import average
 from ledger.log.record import HostFold, fold, mean_tenths
 from ledger.log.record_form import read_record
-from ledger.log.tree import Edge
 from tests.ledger.log.test_entries import EVIDENCE, HASH, HOST, RATINGS
 from tests.world import HOSTS, World
 
@@ -44,12 +44,21 @@ def test_it_can_be_taken_up_from_a_stored_record(seed: int, cut: int) -> None:
     for index, entry in events[:cut]:
         first.add(index, entry)
     if events[:cut]:
-        edge = Edge(first.edge.size, first.edge.nodes)
-        first = HostFold(HOSTS[0], first.record(), edge, first.reviews)
+        first = HostFold.resume(HOSTS[0], first.record(), b"".join(first.edge.nodes), first.reviews)
     for index, entry in events[cut:]:
         first.add(index, entry)
     if events:
         assert first.record() == whole.record()
+
+
+@pytest.mark.parametrize("damage", [lambda edge: edge[:-32], lambda edge: edge + edge[:32], lambda edge: edge[::-1]])
+def test_an_edge_that_does_not_fit_its_record_is_damage(damage: Callable[[bytes], bytes]) -> None:
+    fold = HostFold(HOST)
+    for number in range(3):
+        fold.add(number + 2, review(number))
+    edge = b"".join(fold.edge.nodes)
+    with pytest.raises(NotStored, match="edge"):
+        HostFold.resume(HOST, fold.record(), damage(edge), {})
 
 
 def review(number: int, **members: Any) -> Entry:

@@ -1,0 +1,58 @@
+"""The application: the handlers of this package around one open ledger."""
+
+from litestar import Litestar
+from litestar.concurrency import sync_to_thread
+from litestar.datastructures import State
+from litestar.di import Provide
+
+from api import explain, hosts, log, meta, metrics, openapi, reviews
+from api.caching import AnswerCache
+from api.edge import Edge
+from api.parameters import check_query
+from api.problems import EXCEPTION_HANDLERS
+from ledger.folder import Ledger
+
+MAX_BODY = 256 * 1024
+
+
+def create_app(ledger: Ledger, base_url: str | None = None) -> Litestar:
+    """The service for an open ledger: it starts its threads, and closes it when it shuts down.
+
+    `base_url` is how the world reaches it, by default as the ledger's settings say.
+    """
+
+    base_url = base_url or ledger.settings.base_url
+
+    async def start() -> None:
+        ledger.sequencer.start()
+        ledger.reader.follow()
+
+    async def close() -> None:
+        await sync_to_thread(ledger.close)
+
+    app = Litestar(
+        [
+            *log.HANDLERS,
+            *hosts.HANDLERS,
+            *reviews.HANDLERS,
+            *meta.HANDLERS,
+            *explain.HANDLERS,
+            metrics.metrics,
+        ],
+        dependencies={
+            "ledger": Provide(lambda: ledger, sync_to_thread=False),
+            "base_url": Provide(lambda: base_url, sync_to_thread=False),
+        },
+        exception_handlers=EXCEPTION_HANDLERS,
+        before_request=check_query,
+        request_max_body_size=MAX_BODY,
+        openapi_config=openapi.config(),
+        on_startup=[start],
+        on_shutdown=[close],
+        state=State({"ledger": ledger, "base_url": base_url, "answers": AnswerCache()}),
+        # Litestar would set up logging for the whole process; that is the command's business.
+        logging_config=None,
+        debug=False,
+    )
+    app.asgi_handler = Edge(app.asgi_handler)
+    return app

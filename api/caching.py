@@ -1,0 +1,89 @@
+"""Conditional requests (RFC 9110 section 13) and the answers that are kept in memory to be given again."""
+
+import re
+from base64 import urlsafe_b64encode
+from collections import OrderedDict
+from hashlib import sha256
+from typing import NamedTuple
+
+from litestar.response.base import ASGIResponse
+from litestar.types import HTTPScope
+
+SECOND = "public, max-age=1"
+MINUTES = "public, max-age=300"
+IMMUTABLE = "public, max-age=31536000, immutable"
+REVALIDATE = "public, max-age=30, must-revalidate"
+
+# What an answer weighs beside its body: key, headers, objects.
+OVERHEAD = 2048
+
+_TAG = re.compile(rb'(?:W/)?("[^"]*")')
+
+
+def wants_newer_than(etag: bytes, scope: HTTPScope) -> bool:
+    """False when If-None-Match has `etag`, by weak comparison, or `*`."""
+    for name, value in scope["headers"]:
+        if name == b"if-none-match" and (value.strip() == b"*" or etag in _TAG.findall(value)):
+            return False
+    return True
+
+
+class Kept(NamedTuple):
+    """An answer as it leaves: responses can be sent any number of times."""
+
+    etag: bytes
+    full: ASGIResponse
+    not_modified: ASGIResponse
+
+    @classmethod
+    def make(cls, body: bytes, media_type: str = "application/json") -> "Kept":
+        """The tag is a hash of the body: strong, and the same in every process that serves it."""
+        etag = f'"{urlsafe_b64encode(sha256(body).digest()[:18]).decode()}"'
+        headers = {"ETag": etag, "Cache-Control": REVALIDATE}
+        return cls(
+            etag.encode(),
+            ASGIResponse(body=body, headers=headers, media_type=media_type),
+            ASGIResponse(headers=headers, status_code=304),
+        )
+
+    def answer(self, scope: HTTPScope) -> ASGIResponse:
+        return self.full if wants_newer_than(self.etag, scope) else self.not_modified
+
+
+class AnswerCache:
+    """Answers by request target, for ONE published size, the least used leaving first when `limit` bytes are full.
+
+    A new checkpoint empties it: an answer may have changed, and what a redaction withdrew must not be kept. Only the
+    event loop uses it, so it needs no lock.
+    """
+
+    def __init__(self, limit: int = 64 << 20) -> None:
+        self.limit = limit
+        self.held = 0
+        self._size = 0
+        self._kept: OrderedDict[tuple[bytes, bytes], Kept] = OrderedDict()
+
+    def get(self, target: tuple[bytes, bytes], size: int) -> Kept | None:
+        if size != self._size:
+            self.clear(size)
+        kept = self._kept.get(target)
+        if kept is not None:
+            self._kept.move_to_end(target)
+        return kept
+
+    def put(self, target: tuple[bytes, bytes], size: int, kept: Kept) -> None:
+        weight = _weight(target, kept)
+        if size != self._size or weight > self.limit or target in self._kept:
+            return
+        self._kept[target] = kept
+        self.held += weight
+        while self.held > self.limit:
+            self.held -= _weight(*self._kept.popitem(last=False))
+
+    def clear(self, size: int) -> None:
+        self._kept.clear()
+        self.held, self._size = 0, size
+
+
+def _weight(target: tuple[bytes, bytes], kept: Kept) -> int:
+    return len(kept.full.body) + len(target[0]) + len(target[1]) + OVERHEAD

@@ -1,0 +1,49 @@
+"""`staylog serve`. What needs the `server` extra is imported when it runs."""
+
+import os
+from pathlib import Path
+
+import click
+
+from ledger.commands import data_options, refusals
+from ledger.errors import Misconfigured
+from ledger.settings import DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
+
+
+@click.command()
+@data_options
+@click.option("--host", default=DEFAULT_HOST, show_default=True, envvar="STAYLOG_HOST", help="Address to listen on.")
+@click.option("--port", default=DEFAULT_PORT, show_default=True, envvar="STAYLOG_PORT", type=click.IntRange(1, 65535))
+def serve(data: Path, database_url: str | None, host: str, port: int) -> None:
+    """Run the service. An empty folder is initialised first.
+
+    The base URL, which statements and problem types name, is STAYLOG_BASE_URL or http://HOST:PORT. Stop it with Ctrl-C:
+    what is queued is finished. Several services may run on one database.
+
+    \b
+      staylog serve --data ./data --port 8080
+      curl http://127.0.0.1:8080/log/checkpoint
+    """
+    with refusals():
+        from api.server import run
+        from ledger.folder import init_folder, is_empty, open_ledger
+        from ledger.store.schema import upgrade
+
+        given = os.environ.get("STAYLOG_BASE_URL")
+        settings = Settings.of(data, database_url, given or _local_url(host, port))
+        if is_empty(settings):
+            if host in ("0.0.0.0", "::") and not given:  # noqa: S104
+                raise Misconfigured(
+                    "settings_invalid",
+                    "a new log is named after its address for ever: say which one with STAYLOG_BASE_URL",
+                )
+            click.echo(f"{data} has no ledger yet; starting a new log")
+            init_folder(settings)
+        else:
+            upgrade(settings.database_url)
+        run(open_ledger(settings), host, port)
+
+
+def _local_url(host: str, port: int) -> str:
+    name = f"[{host}]" if ":" in host else host.lower()
+    return check_base_url(f"http://{name}" if port == 80 else f"http://{name}:{port}")

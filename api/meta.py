@@ -1,0 +1,140 @@
+"""What the service says about itself: who it is, how it is, its policy and its schemas."""
+
+import json
+from functools import cache
+from typing import Annotated, Any
+
+from litestar import Response, get
+from litestar.di import NamedDependency
+from litestar.params import PathParameter
+
+import schemas
+from api.caching import MINUTES
+from api.openapi import responses
+from api.pages import code, definitions, link, page
+from api.shapes import Health, SchemaList
+from ledger import policy
+from ledger.errors import NotFound
+from ledger.folder import Ledger
+from ledger.keys import multikey
+
+SCHEMA_TYPE = "application/schema+json"
+
+
+@get("/", include_in_schema=False, sync_to_thread=False)
+def home(ledger: NamedDependency[Ledger], base_url: NamedDependency[str]) -> Response[bytes]:
+    """The front page."""
+    newest = ledger.reader.published
+    body = f"""
+<p>A reputation ledger for short-term rentals. Each review is an entry in one tamper-evident Merkle log, and one answer
+about one host can be checked offline: that nothing was left out, and that every average is right.</p>
+<p>This is the log {code(ledger.origin)}. It has {newest.size} entries, as of {code(newest.at)}.</p>
+<h2>Ask about a host</h2>
+<pre>curl '{base_url}/v1/hosts/did:web:cottage.example/reputation?proof=full'</pre>
+<h2>Look around</h2>
+"""
+    links = [
+        ("/schema", "all operations and their parameters; also as", "/schema/openapi.json"),
+        ("/v1/log/checkpoint", "the newest signed checkpoint; all of them at", "/v1/log/checkpoints"),
+        ("/v1/log/entries", "the entries; as tiles under", "/log/checkpoint"),
+        ("/v1/log/key", "the key that signs checkpoints; all keys in", "/.well-known/did.json"),
+        ("/v1/policy", "what is let in", ""),
+        ("/schemas", "JSON Schemas of entries, records, answers and receipts", ""),
+        ("/problems", "every error code, what it means and what to do", ""),
+        ("/health", "whether the log is well; counters at", "/metrics"),
+    ]
+    listed = definitions((link(target), f"{text} {link(more) if more else ''}") for target, text, more in links)
+    return page("Staylog", body + listed, {"Cache-Control": "public, max-age=10"})
+
+
+@get(
+    "/health",
+    response_headers={"Cache-Control": "no-store"},
+    responses=responses("log_behind", "log_forked", "log_damaged"),
+    sync_to_thread=False,
+    tags=["service"],
+)
+def health(ledger: NamedDependency[Ledger]) -> Health:
+    """Whether the log takes part: 503 with the reason when it refuses to sign."""
+    if ledger.sequencer.halted is not None:
+        raise ledger.sequencer.halted
+    newest = ledger.reader.published
+    return Health("ok", newest.size, ledger.origin, newest.at)
+
+
+@get(
+    "/v1/policy",
+    response_headers={"Cache-Control": MINUTES},
+    responses=responses(body=dict[str, Any]),
+    sync_to_thread=False,
+    tags=["service"],
+)
+def admission_policy() -> Response[bytes]:
+    """The admission policy, byte for byte the document whose hash is in the log."""
+    return Response(policy.DOCUMENT, media_type="application/json")
+
+
+@get(
+    "/.well-known/did.json",
+    response_headers={"Cache-Control": MINUTES},
+    responses=responses(),
+    sync_to_thread=False,
+    tags=["service"],
+)
+def did_document(ledger: NamedDependency[Ledger], base_url: NamedDependency[str]) -> dict[str, Any]:
+    """The service as a did:web: `#log` signs checkpoints and nothing else, `#statements` what the service asserts."""
+    did = "did:web:" + base_url.partition("://")[2].replace(":", "%3A")
+    keys = {"log": ledger.verifier.public_key, "statements": bytes(ledger.statements_key)}
+    return {
+        "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"],
+        "id": did,
+        "verificationMethod": [
+            {"id": f"{did}#{name}", "type": "Multikey", "controller": did, "publicKeyMultibase": multikey(key)}
+            for name, key in keys.items()
+        ],
+        "assertionMethod": [f"{did}#statements"],
+    }
+
+
+@get(
+    "/schemas",
+    response_headers={"Cache-Control": MINUTES},
+    responses=responses(),
+    sync_to_thread=False,
+    tags=["service"],
+)
+def list_schemas() -> SchemaList:
+    """The addresses of the JSON Schemas."""
+    return SchemaList([f"/schemas/{name}" for name in schemas.NAMES])
+
+
+@get(
+    "/schemas/{name:str}",
+    media_type=SCHEMA_TYPE,
+    response_headers={"Cache-Control": MINUTES},
+    responses=responses("not_found", body=dict[str, Any], media_type=SCHEMA_TYPE),
+    sync_to_thread=False,
+    tags=["service"],
+)
+def schema(
+    name: Annotated[str, PathParameter(description=f"One of {', '.join(schemas.NAMES)}.")],
+) -> Response[bytes]:
+    """A JSON Schema (draft 2020-12)."""
+    if name not in schemas.NAMES:
+        raise NotFound("not_found", f"there is no schema {name[:60]!r}; there are {', '.join(schemas.NAMES)}")
+    return Response(_schema(name), media_type=SCHEMA_TYPE)
+
+
+@cache
+def _schema(name: str) -> bytes:
+    return json.dumps(schemas.load(name), indent=2, ensure_ascii=False).encode()
+
+
+HANDLERS = [
+    home,
+    health,
+    admission_policy,
+    did_document,
+    list_schemas,
+    schema,
+]

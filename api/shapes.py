@@ -1,0 +1,113 @@
+"""The JSON bodies of the log's operations. `hosts` describes its answer itself: those bytes are made by the ledger."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Hash = Annotated[str, Meta(pattern="^[A-Za-z0-9+/]{43}=$", description="Base64 of 32 bytes.")]
+Index = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=1)]
+Note = Annotated[str, Meta(description="A checkpoint: a C2SP signed note with the log's size and root, verbatim.")]
+EntryText = Annotated[str, Meta(description="The exact bytes of an entry; hash them, not a parsed copy.")]
+EntryType = Literal["review", "response", "upgrade", "redaction"]
+Level = Literal["guest_verified", "host_attested", "unconfirmed"]
+
+
+class Health(Struct, frozen=True):
+    status: Literal["ok"]
+    size: Count
+    origin: str
+    published_at: str
+
+
+class LatestCheckpoint(Struct, frozen=True):
+    origin: str
+    size: Count
+    root: Hash
+    at: Annotated[str, Meta(description="The time of the map head that ends this tree.")]
+    checkpoint: Note
+
+
+class ListedCheckpoint(Struct, frozen=True):
+    size: Count
+    checkpoint: Note
+
+
+class Checkpoints(Struct, frozen=True):
+    checkpoints: list[ListedCheckpoint]
+    next: Annotated[Count | None, Meta(description="`before` for the next page; null at the end.")]
+
+
+class Inclusion(Struct, frozen=True):
+    index: Index
+    size: Count
+    leaf_hash: Hash
+    proof: Annotated[list[Hash], Meta(description="RFC 9162 inclusion path, the leaf's sibling first.")]
+    checkpoint: Note
+
+
+class Consistency(Struct, frozen=True):
+    first: Count
+    second: Count
+    proof: Annotated[list[Hash], Meta(description="RFC 9162 consistency proof; empty for equal sizes.")]
+
+
+class Entries(Struct, frozen=True):
+    start: Index
+    entries: list[EntryText]
+
+
+class Jwk(Struct, frozen=True):
+    kty: Literal["OKP"]
+    crv: Literal["Ed25519"]
+    x: str
+
+
+class LogKey(Struct, frozen=True):
+    """The log's public key in the spellings that verifiers want. Compare it with one from another source."""
+
+    origin: str
+    vkey: str
+    jwk: Jwk
+    pem: str
+
+
+class OpeningShape(Struct, frozen=True):
+    text: str
+    salt: Hash
+
+
+class ReviewEntry(Struct, frozen=True):
+    index: Index
+    type: EntryType
+    entry: EntryText
+    opening: Annotated[OpeningShape | None, Meta(description="What opens the entry's text commitment, if shown.")]
+    tlog_proof: Annotated[str, Meta(description="c2sp.org/tlog-proof@v1: inclusion under the checkpoint below.")]
+
+
+class Review(Struct, frozen=True):
+    """Everything the log has about one review, each entry with its proof."""
+
+    review_id: str
+    host_did: str
+    verification_level: Level
+    checkpoint: Note
+    entries: list[ReviewEntry]
+
+
+class SchemaList(Struct, frozen=True):
+    schemas: list[str]
+
+
+class Explanation(Struct, frozen=True):
+    """What a problem code means, and what to do about it."""
+
+    type: str
+    code: str
+    status: Annotated[int, Meta(ge=400, le=599)]
+    title: str
+    explanation: str
+
+
+class Explanations(Struct, frozen=True):
+    problems: list[Explanation]

@@ -1,0 +1,232 @@
+"""What an operator types: `staylog init`, `fsck`, `log add`, `log show`; `serve` is in `api`.
+
+Everything that needs the `server` extra is imported when a command runs: an auditor's small install has none of it.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ledger.errors import Misconfigured, StaylogError
+from ledger.settings import DEFAULT_BASE_URL, DEFAULT_DATA, Settings
+
+if TYPE_CHECKING:
+    from ledger.log.drafts import Draft
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Refusals of a file that are shown; the rest are counted.
+MOST_SHOWN = 20
+
+
+def data_options(command: Command) -> Command:
+    """Where the ledger is: on every command."""
+    command = click.option(
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=DEFAULT_DATA,
+        show_default=True,
+        envvar="STAYLOG_DATA",
+        show_envvar=True,
+        help="The ledger's folder: keys, and the SQLite database unless another one is named.",
+    )(command)
+    return click.option(
+        "--database-url",
+        envvar="STAYLOG_DATABASE_URL",
+        show_envvar=True,
+        help="postgresql://USER@HOST/NAME, or sqlite:///FILE.  [default: sqlite in the folder]",
+    )(command)
+
+
+@click.command()
+@data_options
+@click.option(
+    "--base-url",
+    default=DEFAULT_BASE_URL,
+    show_default=True,
+    envvar="STAYLOG_BASE_URL",
+    show_envvar=True,
+    help="How the world reaches the service. Without its scheme, and with /log, it is the log's name for ever.",
+)
+@click.option("--previous", metavar="ORIGIN", help="The log that this one follows, when that one has ended.")
+def init(data: Path, database_url: str | None, base_url: str, previous: str | None) -> None:
+    """Create a ledger: keys, database, and the first signed checkpoint.
+
+    \b
+      staylog init --data ./data --base-url https://ledger.example
+    """
+    with refusals():
+        from ledger.folder import init_folder
+
+        verifier = init_folder(Settings.of(data, database_url, base_url), previous=previous)
+    click.echo(f"New log {verifier.name}\nIts public key, for everyone who verifies:\n  {verifier}")
+    click.echo(f"Its secret keys are in {data}; back them up, and never restore a database older than what was signed.")
+
+
+@click.command()
+@data_options
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def fsck(data: Path, database_url: str | None, as_json: bool) -> None:
+    """Derive everything from the entries again and compare it with what is stored.
+
+    Tiles, host records, every version of the map, checkpoints, texts. Changes nothing, and may run beside a service.
+    Exit status 0 means that all of it is as it must be, 1 that something is not, 2 that it could not be checked.
+    """
+    with refusals(status=2):
+        from ledger.keys import read_log_key
+        from ledger.log.fsck import fsck as check
+        from ledger.log.mark import MarkFile
+        from ledger.log.note import ED25519, Verifier
+        from ledger.store.engine import Store
+        from ledger.store.schema import require_newest
+
+        settings = Settings.of(data, database_url)
+        origin, key = read_log_key(settings.log_key)
+        store = Store(settings.database_url)
+        mark = MarkFile(settings.mark).read()
+        with _progress("checking") as progress:
+            require_newest(store)
+            with store.snapshot() as connection:
+                report = check(connection, Verifier(origin, ED25519, bytes(key.verify_key)), mark, progress)
+        store.close()
+    if as_json:
+        figures = {name: getattr(report, name) for name in ("entries", "hosts", "checkpoints", "pages")}
+        click.echo(json.dumps({"origin": origin, **figures, "findings": report.findings}, indent=1))
+    else:
+        for finding in report.findings:
+            Console(stderr=True).print(f"[red]wrong[/] {escape(finding)}", soft_wrap=True)
+        if not report.findings:
+            click.echo(
+                f"clean: {report.entries:,} entries of {report.hosts:,} hosts, {report.checkpoints:,} signed "
+                f"checkpoints, {report.pages:,} map pages; all as the entries of {origin} give them"
+            )
+    raise SystemExit(1 if report.findings else 0)
+
+
+@click.group()
+def log() -> None:
+    """Look into the log, and add to it by hand."""
+
+
+@log.command()
+@click.argument("file", type=click.File("rb"))
+@data_options
+def add(file: Any, data: Path, database_url: str | None) -> None:
+    """Add the entries in FILE ("-" is standard input): all of them, or none.
+
+    One JSON object per line: an entry of the protocol without `at`. Where an entry commits to a text, the text itself
+    may stand, as {"text": "...", "salt": "..."}, and is then served; the salt may be left out. Works while a service
+    runs, and is seen there within a second.
+
+    \b
+      echo '{"type":"policy","v":1,"policy":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}' | staylog log add -
+    """
+    with refusals():
+        from ledger.folder import open_ledger
+        from ledger.log.integrate import SomeRefused
+
+        drafts, lines = _read_drafts(file)
+        ledger = open_ledger(Settings.of(data, database_url))
+        try:
+            with _progress("adding") as progress:
+                added = ledger.sequencer.append(drafts, lambda done: progress("entries", done, len(drafts)))
+        except SomeRefused as error:
+            _refuse_lines({lines[place]: refusal for place, refusal in error.refusals.items()})
+        finally:
+            ledger.close()
+    if added:
+        first, last = added[0], added[-1]
+        click.echo(f"{len(added)} entries added, {first.index} to {last.index}; signed at size {last.published.size}")
+    else:
+        click.echo("FILE has no entries; nothing was added")
+
+
+@log.command()
+@data_options
+@click.option("--start", type=click.IntRange(0), help="The first entry to show.  [default: the last ten]")
+@click.option("--count", type=click.IntRange(1, 10_000), default=10, show_default=True, help="How many to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print the entries as they are, one per line, and nothing else.")
+def show(data: Path, database_url: str | None, start: int | None, count: int, as_json: bool) -> None:
+    """Show where the log stands, and its entries."""
+    with refusals():
+        from ledger.folder import open_ledger
+
+        ledger = open_ledger(Settings.of(data, database_url))
+        try:
+            published = ledger.reader.published
+            first = max(published.size - count, 0) if start is None else start
+            entries = ledger.reader.entries(first, first + count)
+        finally:
+            ledger.close()
+    if not as_json:
+        click.echo(f"{published.note}\nsigned map head of {published.at}; public key {ledger.verifier}\n")
+    for index, entry in enumerate(entries, first):
+        click.echo(entry.decode() if as_json else f"{index:>8}  {entry.decode()}")
+
+
+def _read_drafts(file: Any) -> tuple[list["Draft"], list[int]]:
+    """The drafts and the numbers of their lines; empty lines are passed over."""
+    from ledger.log.drafts import parse_draft
+
+    drafts, lines = [], []
+    wrong: dict[int, StaylogError] = {}
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            drafts.append(parse_draft(line.rstrip(b"\r\n"), os.urandom(32)))
+            lines.append(number)
+        except StaylogError as error:
+            wrong[number] = error
+    if wrong:
+        _refuse_lines(wrong)
+    return drafts, lines
+
+
+def _refuse_lines(wrong: dict[int, StaylogError]) -> None:
+    console = Console(stderr=True)
+    for number, error in sorted(wrong.items())[:MOST_SHOWN]:
+        console.print(f"[red]line {number}[/] [dim]({error.code})[/] {escape(error.message)}", soft_wrap=True)
+    if len(wrong) > MOST_SHOWN:
+        console.print(f"... and {len(wrong) - MOST_SHOWN} more lines")
+    console.print("Nothing was added.")
+    raise SystemExit(1)
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on the terminal; silent where nobody watches."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(what, total=None)
+
+        def progress(phase: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{what} {phase}", completed=done, total=total)
+
+        yield progress
+
+
+@contextmanager
+def refusals(status: int = 1) -> Iterator[None]:
+    """A refusal is one plain message and an exit status, never a traceback."""
+    try:
+        yield
+    except StaylogError as error:
+        _say(error)
+        raise SystemExit(status) from None
+    except ModuleNotFoundError as error:
+        _say(Misconfigured("extra_missing", f"this command needs {error.name}: pip install 'staylog[server]'"))
+        raise SystemExit(status) from None
+
+
+def _say(error: StaylogError) -> None:
+    Console(stderr=True).print(f"[red]refused[/] [dim]({error.code})[/] {escape(error.message)}", soft_wrap=True)

@@ -1,0 +1,119 @@
+"""A ledger's folder: the keys, the mark and, unless another one is named, the database."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nacl.signing import SigningKey, VerifyKey
+
+from ledger import policy
+from ledger.canon.times import format_time
+from ledger.clock import Clock, utc_now
+from ledger.errors import Misconfigured
+from ledger.keys import read_key, read_log_key, write_key, write_log_key
+from ledger.log.drafts import make_draft
+from ledger.log.entries import parse_entry
+from ledger.log.integrate import begin_log
+from ledger.log.mark import MarkFile
+from ledger.log.note import ED25519, Verifier
+from ledger.log.publish import Publisher
+from ledger.log.reader import Reader
+from ledger.log.replay import MAX_BATCH
+from ledger.log.sequencer import Sequencer
+from ledger.settings import Settings, origin_of
+from ledger.store.engine import Store
+from ledger.store.rows import read_entries, read_head
+from ledger.store.schema import migrate, require_newest
+
+
+@dataclass(slots=True)
+class Ledger:
+    """An open ledger. `sequencer` writes once it is started; `reader` shows what is published."""
+
+    settings: Settings
+    verifier: Verifier
+    statements_key: VerifyKey
+    store: Store
+    sequencer: Sequencer
+    reader: Reader
+
+    @property
+    def origin(self) -> str:
+        return self.verifier.name
+
+    def close(self) -> None:
+        """Finish what is queued, and let go of the database."""
+        self.sequencer.close()
+        self.reader.close()
+        self.store.close()
+
+
+def is_empty(settings: Settings) -> bool:
+    """Whether there is nothing of a ledger in the folder yet."""
+    return not any(path.exists() for path in (settings.log_key, settings.statements_key, settings.mark))
+
+
+def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock = utc_now) -> Verifier:
+    """New keys and a new log of two entries, whose origin this fixes for ever. Goes on where a crash stopped it."""
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mark = MarkFile(settings.mark)
+    if mark.read() is not None:
+        raise Misconfigured("already_initialised", "the folder has a ledger already, and it has signed; choose another")
+    origin = origin_of(settings.base_url)
+    store = Store(settings.database_url)
+    try:
+        migrate(store)
+        name, key = _log_key(settings, origin)
+        if name != origin:
+            raise Misconfigured("key_mismatch", f"the folder has the key of {name}, not of {origin}")
+        if not settings.statements_key.exists():
+            write_key(settings.statements_key)
+        genesis = {"origin": origin, "policy": policy.HASH, "previous": previous}
+        begin_log(store, make_draft("genesis", genesis), format_time(clock()))
+        Publisher(store, origin, key, mark).publish()
+    finally:
+        store.close()
+    return Verifier(origin, ED25519, bytes(key.verify_key))
+
+
+def _log_key(settings: Settings, origin: str) -> tuple[str, SigningKey]:
+    if settings.log_key.exists():
+        return read_log_key(settings.log_key)
+    return origin, write_log_key(settings.log_key, origin)
+
+
+def open_ledger(
+    settings: Settings,
+    *,
+    clock: Clock = utc_now,
+    on_step: Callable[[str], None] = lambda _: None,
+    max_batch: int = MAX_BATCH,
+) -> Ledger:
+    """The ledger of a folder, checked: its key is the log's, and nothing newer than its database was ever signed."""
+    if is_empty(settings):
+        raise Misconfigured("not_initialised", f"{settings.data.name} has no ledger: run `staylog init`")
+    origin, key = read_log_key(settings.log_key)
+    statements = read_key(settings.statements_key)
+    store = Store(settings.database_url)
+    try:
+        require_newest(store)
+        _check_origin(store, origin)
+        publisher = Publisher(store, origin, key, MarkFile(settings.mark), on_step)
+        reader = Reader(store)
+        sequencer = Sequencer(store, publisher, clock, max_batch=max_batch, on_step=on_step, on_published=reader.tell)
+        sequencer.open()
+    except BaseException:
+        store.close()
+        raise
+    verifier = Verifier(origin, ED25519, bytes(key.verify_key))
+    return Ledger(settings, verifier, statements.verify_key, store, sequencer, reader)
+
+
+def _check_origin(store: Store, origin: str) -> None:
+    with store.read() as connection:
+        if read_head(connection) is None:
+            raise Misconfigured("not_initialised", "the database has no log: run `staylog init`, or name the right one")
+        genesis = parse_entry(read_entries(connection, 0, 1)[0][0])
+    if genesis.members["origin"] != origin:
+        raise Misconfigured(
+            "key_mismatch", f"the key signs for {origin}, the database holds the log {genesis.members['origin']}"
+        )

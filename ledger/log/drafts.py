@@ -1,0 +1,82 @@
+"""Drafts: what is to become an entry. Everything but its time, which the sequencer gives at integration."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.canon import base64, jcs, strict_json
+from ledger.errors import BadEntry, Malformed
+from ledger.log.entries import MEMBERS, VRP_ARTIFACT, Entry, make_entry, parse_entry
+from ledger.log.openings import Opening, commitment
+from ledger.log.tree import leaf_hash
+
+# Written by the log itself, about itself.
+OWN_TYPES = {"genesis", "map_head"}
+
+_ANY_TIME = "2000-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """`opening` is the text that a review or response commits to, where it may be served. A second draft with the same
+    `key` is a repetition: it gets the entry of the first."""
+
+    type: str
+    members: Mapping[str, Any]
+    opening: Opening | None = None
+    key: bytes | None = None
+
+    def at(self, time: str) -> Entry:
+        """The entry. Its members were checked when the draft was made; a time changes nothing about them."""
+        if self.type == VRP_ARTIFACT:
+            return parse_entry(self.members["artifact"])
+        members = {"type": self.type, "v": 1, **self.members, "at": time}
+        data = jcs.dumps_plain(members)
+        return Entry(data, self.type, members, leaf_hash(data))
+
+
+def make_draft(
+    type_: str, members: Mapping[str, Any], *, opening: Opening | None = None, key: bytes | None = None
+) -> Draft:
+    """A draft of an entry that would be well-formed, or BadEntry."""
+    checked = make_entry(type_, **members, at=_ANY_TIME)
+    if opening is not None:
+        committed = checked.members.get("text")
+        if type_ not in ("review", "response") or committed is None:
+            raise BadEntry("entry_invalid", f"a {type_} without a text commitment has no opening")
+        opening.require(committed)
+    kept = {name: value for name, value in checked.members.items() if name not in ("type", "v", "at")}
+    return Draft(type_, kept, opening, key)
+
+
+def artifact_draft(digest: bytes) -> Draft:
+    """A VRP artifact by the SHA-256 of its bytes; the same artifact again is the same leaf."""
+    data = b"sha256:" + digest.hex().encode()
+    parse_entry(data)
+    return Draft(VRP_ARTIFACT, {"artifact": data}, key=b"vrp " + digest)
+
+
+def parse_draft(line: bytes | str, new_salt: bytes) -> Draft:
+    """A draft from one JSON object as `staylog log add` takes them: an entry without `at`.
+
+    Where an entry has the commitment of a text, a draft may have the text itself, as {"text": ..., "salt": ...};
+    without a salt it gets `new_salt`.
+    """
+    members = strict_json.loads(line)
+    if not isinstance(members, dict):
+        raise BadEntry("entry_malformed", "a JSON object expected")
+    type_, version = members.pop("type", None), members.pop("v", None)
+    if not isinstance(type_, str) or type_ not in MEMBERS or type(version) is not int or version != 1:
+        raise BadEntry("entry_unknown_type", f"no entry has the type {str(type_)[:40]!r} and version {version!r}")
+    if type_ in OWN_TYPES:
+        raise BadEntry("entry_invalid", f"a {type_} entry is written by the log itself")
+    if "at" in members:
+        raise BadEntry("entry_invalid", "leave out `at`: the log gives an entry its time when it takes it in")
+    opening = None
+    if isinstance(members.get("text"), dict):
+        try:
+            opening = Opening.parse({"salt": base64.encode(new_salt), **members["text"]})
+        except Malformed as error:
+            raise BadEntry("entry_invalid", f"{type_}.text: {error}") from None
+        members["text"] = commitment(opening.salt, opening.text.encode())
+    return make_draft(type_, members, opening=opening)

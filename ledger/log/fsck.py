@@ -1,0 +1,273 @@
+"""fsck: everything that is stored beside the entries is derived from them again and compared (protocol.md 3, 8).
+
+Reads one snapshot, so it can run beside a service. Each finding is one plain sentence.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, select
+
+from ledger.canon import base64
+from ledger.errors import Malformed, NotProved, NotStored, StaylogError
+from ledger.log.checkpoint import open_checkpoint
+from ledger.log.entries import Entry
+from ledger.log.hostmap import map_key
+from ledger.log.mark import Mark
+from ledger.log.note import Verifier
+from ledger.log.openings import Opening
+from ledger.log.pages import BITS, decode_page
+from ledger.log.replay import Replay
+from ledger.log.tiles import WIDTH, Appender, MemoryTiles
+from ledger.log.tree import HASH_SIZE
+from ledger.store import tables
+from ledger.store.rows import Head, read_head
+
+CHUNK = 1024
+# One damaged page makes many more look wrong; nobody reads a thousand lines.
+MOST_FINDINGS = 50
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(slots=True)
+class Report:
+    """What was looked at, and what is wrong."""
+
+    findings: list[str] = field(default_factory=list)
+    entries: int = 0
+    hosts: int = 0
+    checkpoints: int = 0
+    pages: int = 0
+
+    def find(self, what: str) -> None:
+        if len(self.findings) < MOST_FINDINGS:
+            self.findings.append(what)
+
+
+def fsck(connection: Connection, log: Verifier, mark: Mark | None, progress: Progress) -> Report:
+    """Check a snapshot of the database of `log`; `mark` is the newest state the log was about to sign."""
+    report = Report()
+    head = read_head(connection)
+    if head is None:
+        report.find("the database has no log head: there is no log in it")
+        return report
+    check = _Check(connection, log, head, report)
+    try:
+        check.entries(progress)
+        check.head()
+    except (StaylogError, KeyError, ValueError) as error:
+        report.find(f"entry {check.replay.tree.size}: {error}; what comes after it was not derived")
+    check.pages(progress)
+    if mark is not None:
+        check.mark(mark)
+    return report
+
+
+class _Check:
+    def __init__(self, connection: Connection, log: Verifier, head: Head, report: Report) -> None:
+        self._connection = connection
+        self._log = log
+        self._head = head
+        self._report = report
+        self.replay = Replay()
+        self._appender = Appender(MemoryTiles(), 0)
+        self._tiles: dict[int, bytes] = {}
+        self._tile_count = 0
+        self._map_root = b""
+        self._unsigned_roots: set[bytes] = set()
+        self._opened: set[int] = set()
+        order = tables.record.c.size, tables.record.c.host_key
+        self._records = _Sorted(self._stream(select(tables.record).order_by(*order)), "size")
+        self._openings = _Sorted(self._stream(select(tables.opening).order_by(tables.opening.c.idx)), "idx")
+        self._checkpoints = _Sorted(self._stream(select(tables.checkpoint).order_by(tables.checkpoint.c.size)), "size")
+
+    def entries(self, progress: Progress) -> None:
+        """Replay every entry; compare its columns and text, and at every map head what was stored with the batch."""
+        touched: set[str] = set()
+        for row in self._stream(select(tables.entry).order_by(tables.entry.c.idx)):
+            index = self.replay.tree.size
+            if row.idx != index:
+                raise NotStored(f"it is not stored; the next one is {row.idx}")
+            entry = self.replay.add(bytes(row.data))
+            self._appender.append(entry.leaf_hash)
+            self._check_columns(row, entry)
+            self._check_opening(index, entry)
+            if entry.host is not None:
+                touched.add(entry.host)
+            if entry.type == "map_head":
+                self._map_root = base64.decode_hash(entry.members["root"])
+                self._check_records(index + 1, touched)
+                if not self._check_checkpoint(index + 1, entry):
+                    # Inside a file that was added as a whole.
+                    self._unsigned_roots.add(self._map_root)
+                touched.clear()
+            if index % CHUNK == CHUNK - 1:
+                self._check_tiles(final=False)
+                progress("entries", index, self._head.size)
+        self._check_tiles(final=True)
+        self._check_redactions()
+        self._report.entries = self.replay.tree.size
+        self._report.hosts = len(self.replay.hosts)
+        progress("entries", self.replay.tree.size, self._head.size)
+
+    def head(self) -> None:
+        """The head is the end of the entries, and nothing stands behind it."""
+        replay, head, find = self.replay, self._head, self._report.find
+        replay.require_head()
+        if replay.origin != self._log.name:
+            find(f"the genesis names the log {replay.origin}, the key signs for {self._log.name}")
+        if (head.size, head.root) != (replay.tree.size, replay.tree.root()):
+            find(f"the head says {head.size} entries, the {replay.tree.size} stored ones have another root or number")
+        if (head.map_root, head.at) != (self._map_root, replay.last_at):
+            find("the head has another map root or time than its map head entry")
+        for rows, what in ((self._records, "a host record"), (self._checkpoints, "a checkpoint")):
+            for row in rows.rest():
+                find(f"{what} of size {row.size} belongs to no batch")
+        for row in self._openings.rest():
+            find(f"a text is stored for entry {row.idx}, which does not exist")
+        beyond = select(func.count()).where(tables.submission.c.idx >= head.size)
+        if self._connection.execute(beyond).scalar_one():
+            find("a submission is said to be an entry that does not exist")
+
+    def mark(self, mark: Mark) -> None:
+        if mark.size > self._head.size:
+            self._report.find(
+                f"the log has signed {mark.size} entries, the database ends at {self._head.size}: it is an older copy"
+            )
+        elif mark.size == self._head.size and mark.root != self._head.root:
+            self._report.find(f"the log has already signed another tree of {mark.size} entries")
+
+    def pages(self, progress: Progress) -> None:
+        """Every page is what the pages above it say, and every version's top page gives its map root.
+
+        A page is written after the pages below it, so going down the numbers meets those above first.
+        """
+        tops = {self._head.map_top: self._head.map_root}
+        for top, root in self._connection.execute(select(tables.checkpoint.c.map_top, tables.checkpoint.c.map_root)):
+            tops[top] = bytes(root)
+        # What is known of a page before it is read: its depth and its hash.
+        known = {number: (0, root) for number, root in tops.items() if number is not None}
+        number = self._head.pages
+        for row in self._stream(select(tables.page).order_by(tables.page.c.id.desc())):
+            number -= 1
+            if row.id != number:
+                missing = f"map page {number} is not stored"
+                self._report.find(missing if row.id < number else f"map page {row.id} is stored beyond the head")
+                return
+            self._check_page(number, bytes(row.data), known)
+            self._report.pages += 1
+            if number % CHUNK == 0:
+                progress("map pages", self._report.pages, self._head.pages)
+        if number:
+            self._report.find(f"map page {number - 1} is not stored")
+
+    def _check_page(self, number: int, data: bytes, known: dict[int, tuple[int, bytes]]) -> None:
+        depth, hash_ = known.pop(number, (0, b""))
+        page = decode_page(data, depth)
+        if page is None or (page.hash != hash_ if hash_ else page.hash not in self._unsigned_roots):
+            self._report.find(f"map page {number} is not what the page above it, or the map head, says")
+            return
+        for below, link in page.links():
+            if below >= number or known.setdefault(below, (depth + BITS, link)) != (depth + BITS, link):
+                self._report.find(f"map page {number} names a page {below} below it that others describe otherwise")
+
+    def _check_columns(self, row: "Row[Any]", entry: Entry) -> None:
+        review_id = entry.members["review_id"] if entry.type == "review" else None
+        host = map_key(entry.host) if entry.host is not None else None
+        if (row.host_key, row.review_id, row.about) != (host, review_id, entry.members.get("review")):
+            self._report.find(f"entry {row.idx} is filed under another host or review than its bytes name")
+
+    def _check_opening(self, index: int, entry: Entry) -> None:
+        for row in self._openings.take(index):
+            self._opened.add(index)
+            committed = entry.members.get("text") if entry.type in ("review", "response") else None
+            try:
+                if committed is None:
+                    raise NotProved("opening_unexpected", "it commits to none")
+                Opening(row.text, bytes(row.salt)).require(committed)
+            except (NotProved, Malformed) as error:
+                self._report.find(f"the stored text of entry {index} is not the one it commits to: {error}")
+
+    def _check_records(self, size: int, touched: set[str]) -> None:
+        stored = {bytes(row.host_key): (bytes(row.data), bytes(row.edge)) for row in self._records.take(size)}
+        for host in sorted(touched):
+            fold = self.replay.hosts[host]
+            expected = fold.record(), b"".join(fold.edge.nodes)
+            if stored.pop(map_key(host), None) != expected:
+                self._report.find(f"the record of {host} at size {size} does not follow from its entries")
+        for key in stored:
+            self._report.find(f"at size {size} a record is stored for host key {key.hex()}, which no entry names")
+
+    def _check_checkpoint(self, size: int, map_head: Entry) -> bool:
+        """Whether there is one."""
+        rows = list(self._checkpoints.take(size))
+        for row in rows:
+            self._report.checkpoints += 1
+            root = self.replay.tree.root()
+            try:
+                signed = open_checkpoint(row.note, self._log)
+            except StaylogError as error:
+                self._report.find(f"the checkpoint of size {size} is damaged: {error}")
+                continue
+            if (signed.size, signed.root) != (size, root):
+                self._report.find(f"the checkpoint signed for size {size} has another root than its entries")
+            if (bytes(row.root), bytes(row.map_root), row.at) != (root, self._map_root, map_head.at):
+                self._report.find(f"the checkpoint of size {size} is filed under another root or time")
+        return bool(rows)
+
+    def _check_tiles(self, *, final: bool) -> None:
+        self._tiles |= self._appender.take_rows()
+        full = WIDTH * HASH_SIZE
+        due = {tile: data for tile, data in self._tiles.items() if final or len(data) == full}
+        query = select(tables.tile).where(tables.tile.c.id.in_(due))
+        stored = {row.id: bytes(row.data) for row in self._connection.execute(query)}
+        for tile, data in due.items():
+            del self._tiles[tile]
+            self._tile_count += 1
+            if stored.get(tile) != data:
+                level, index = tile >> 48, tile & (1 << 48) - 1
+                self._report.find(f"tile {level}/{index} {_difference(stored.get(tile, b''), data, level, index)}")
+        if final:
+            count = self._connection.execute(select(func.count()).select_from(tables.tile)).scalar_one()
+            if count > self._tile_count:
+                self._report.find(f"{count - self._tile_count} tiles are stored that belong to no entry")
+
+    def _check_redactions(self) -> None:
+        for fold in self.replay.hosts.values():
+            for index, review in fold.reviews.items():
+                if "text" in review.redacted and index in self._opened:
+                    self._report.find(f"the text of {review.review_id} is redacted, but still stored")
+
+    def _stream(self, query: Select[Any]) -> Iterator["Row[Any]"]:
+        yield from self._connection.execution_options(yield_per=CHUNK).execute(query)
+
+
+class _Sorted:
+    """Rows in ascending order of a column, taken value by value."""
+
+    def __init__(self, rows: Iterator["Row[Any]"], column: str) -> None:
+        self._rows = rows
+        self._column = column
+        self._next = next(rows, None)
+
+    def take(self, value: int) -> Iterator["Row[Any]"]:
+        while self._next is not None and getattr(self._next, self._column) == value:
+            row, self._next = self._next, next(self._rows, None)
+            yield row
+
+    def rest(self) -> Iterator["Row[Any]"]:
+        if self._next is not None:
+            yield self._next
+        yield from self._rows
+
+
+def _difference(stored: bytes, expected: bytes, level: int, index: int) -> str:
+    if len(stored) != len(expected):
+        return f"has {len(stored) // HASH_SIZE} hashes, its entries give {len(expected) // HASH_SIZE}"
+    place = next(at for at in range(0, len(stored), HASH_SIZE) if stored[at:][:HASH_SIZE] != expected[at:][:HASH_SIZE])
+    where = index * WIDTH + place // HASH_SIZE
+    if level == 0:
+        return f"has another hash than entry {where} gives"
+    return f"has a wrong hash at place {where} of its level"

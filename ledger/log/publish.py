@@ -1,0 +1,173 @@
+"""Publication: the committed head is derived again from stored bytes, then signed, then stored (protocol.md 3).
+
+Order: commit, verify, mark, sign, store. Being stored is being published. Two processes may do it at once: signatures
+are deterministic, so they store the same bytes.
+"""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, astuple
+
+from nacl.signing import SigningKey
+from sqlalchemy import Connection
+
+from ledger.canon import base64
+from ledger.errors import Halted, Malformed, Misconfigured, NotProved, NotStored, Unavailable
+from ledger.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
+from ledger.log.entries import parse_entry
+from ledger.log.hostmap import map_value
+from ledger.log.mark import Mark, MarkFile
+from ledger.log.note import ED25519, Verifier
+from ledger.log.pages import PagedMap
+from ledger.log.tiles import Appender, TileTree
+from ledger.log.tree import leaf_hash
+from ledger.store import tables
+from ledger.store.engine import Store
+from ledger.store.rows import (
+    Head,
+    Published,
+    Rows,
+    insert_rows,
+    newest_published,
+    newest_records,
+    read_entries,
+    read_head,
+)
+
+# An imported file is one transaction; its entries are read again in parts.
+CHUNK = 4096
+_KEEP = " ON CONFLICT (size) DO NOTHING"
+WHAT_TO_DO = (
+    "Signing now would give the log a second history, which anyone who kept a checkpoint or a receipt can prove. "
+    "Stop, and bring back the newest database; `staylog fsck` tells whether it is the one. If it is lost, this log has "
+    "ended: keep its folder, and start a new one with `staylog init --previous ORIGIN`."
+)
+
+
+class Publisher:
+    def __init__(
+        self,
+        store: Store,
+        origin: str,
+        key: SigningKey,
+        mark: MarkFile,
+        on_step: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._origin = origin
+        self._key = key
+        self._mark = mark
+        # Told after each step of a publication; crash tests stop the process there.
+        self._on_step = on_step
+        self._log = Verifier(origin, ED25519, bytes(key.verify_key))
+
+    def publish(self) -> Published:
+        """The newest checkpoint, after signing the committed head if nobody did."""
+        with self._store.read() as connection:
+            mark, newest, head = self._state(connection)
+            _check_mark(mark, head)
+            if newest is not None and newest.size == head.size:
+                return newest
+            try:
+                verify_head(connection, self._log, newest, head)
+            except (NotStored, NotProved, Malformed) as error:
+                raise Halted(
+                    "log_damaged", f"entries from {newest.size if newest else 0} on were not signed: {error}"
+                ) from error
+        self._write_mark(Mark(head.size, head.root))
+        self._on_step("marked")
+        note = sign_checkpoint(Checkpoint(self._origin, head.size, head.root), self._key)
+        self._on_step("signed")
+        published = Published(**asdict(head), note=note)
+        with self._store.write() as connection:
+            insert_rows(connection, tables.checkpoint, [astuple(published)], on_conflict=_KEEP)
+        self._on_step("stored")
+        return published
+
+    def check_history(self) -> None:
+        """At start: the newest checkpoint is ours, the tiles give its root, and nothing newer was ever signed."""
+        with self._store.read() as connection:
+            mark, newest, head = self._state(connection)
+            known = [] if mark is None else [mark]
+            if newest is not None:
+                known.append(self._own(newest))
+            _check_mark(mark, head)
+            tree = TileTree(Rows(lambda: nullcontext(connection)))
+            for signed in known:
+                if tree.root(signed.size) != signed.root:
+                    raise Halted(
+                        "log_forked",
+                        f"the database gives another root for the first {signed.size} entries than the one that was "
+                        f"signed ({base64.encode(signed.root)}). {WHAT_TO_DO}",
+                    )
+
+    def _own(self, newest: Published) -> Mark:
+        try:
+            checkpoint = open_checkpoint(newest.note, self._log)
+        except (NotProved, Malformed) as error:
+            raise Misconfigured("key_mismatch", f"the key is not the one that signed this log: {error}") from None
+        return Mark(checkpoint.size, checkpoint.root)
+
+    def _state(self, connection: Connection) -> tuple[Mark | None, Published | None, Head]:
+        """In this order: while other processes write, each is at most as new as the next."""
+        mark, newest, head = self._mark.read(), newest_published(connection), read_head(connection)
+        if head is None:
+            raise NotStored("there is no log in this database")
+        return mark, newest, head
+
+    def _write_mark(self, mark: Mark) -> None:
+        try:
+            self._mark.write(mark)
+        except OSError as error:
+            raise Unavailable("storage_full", f"the mark beside the database cannot be written: {error}") from error
+
+
+def _check_mark(mark: Mark | None, head: Head) -> None:
+    if mark is None or mark.size < head.size:
+        return
+    if mark.size > head.size:
+        raise Halted(
+            "log_behind",
+            f"the database ends at {head.size} entries, but this log has already signed {mark.size} (root "
+            f"{base64.encode(mark.root)}): it was restored from an older copy, or it is another one. {WHAT_TO_DO}",
+        )
+    if mark.root != head.root:
+        raise Halted(
+            "log_forked",
+            f"this log has already signed another tree of {mark.size} entries (root {base64.encode(mark.root)}), "
+            f"the database has {base64.encode(head.root)}. {WHAT_TO_DO}",
+        )
+
+
+def verify_head(connection: Connection, log: Verifier, signed: Published | None, head: Head) -> None:
+    """Derive `head` again from what was signed last and the stored bytes after it, or raise."""
+    rows, start = Rows(lambda: nullcontext(connection)), 0
+    if signed is not None:
+        checkpoint, start = open_checkpoint(signed.note, log), signed.size
+        if (checkpoint.size, checkpoint.root) != (signed.size, signed.root):
+            raise NotStored(f"the stored checkpoint of size {signed.size} is not the one that was signed")
+    appender = Appender(rows, start)
+    if signed is not None and appender.root() != signed.root:
+        raise NotStored(f"the tiles of the first {start} entries do not give the root that was signed")
+    last, hosts = b"", set()
+    for at in range(start, head.size, CHUNK):
+        entries = read_entries(connection, at, min(at + CHUNK, head.size))
+        appender.extend([leaf_hash(data) for data, _ in entries])
+        hosts |= {host for _, host in entries if host is not None}
+        last = entries[-1][0]
+    if appender.size != head.size or appender.root() != head.root:
+        raise NotStored("the stored entries do not give the root of the committed head")
+    made = appender.take_rows()
+    stored = rows.read_tiles(list(made))
+    for tile, data in made.items():
+        if not stored.get(tile, b"").startswith(data):
+            raise NotStored(f"tile {tile >> 48}/{tile & (1 << 48) - 1} does not hold the hashes of its entries")
+    map_head = parse_entry(last)
+    if map_head.type != "map_head" or map_head.members["size"] != head.size - 1:
+        raise NotStored("the last entry is not the map head of its batch")
+    if map_head.members["root"] != base64.encode(head.map_root):
+        raise NotStored("the map head has another root than the committed head")
+    values = PagedMap(rows).check(head.map_top, head.map_root, since=signed.pages if signed else 0)
+    for host, version in newest_records(connection, hosts, head.size).items():
+        if values.get(host) != map_value(version.data):
+            raise NotStored(f"the stored record of host key {host.hex()} is not the one in the map")

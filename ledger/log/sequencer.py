@@ -1,0 +1,213 @@
+"""The sequencer: whatever queued up while a commit ran is the next batch (protocol.md 3).
+
+Nothing is acknowledged before it is durable, integrated and covered by a signed checkpoint. Any number of processes may
+run one each on the same database.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Condition, Thread
+from time import perf_counter
+
+from ledger import metrics
+from ledger.canon.times import parse_time
+from ledger.clock import Clock
+from ledger.errors import Halted, StaylogError, Unavailable
+from ledger.log.drafts import Draft
+from ledger.log.entries import Entry
+from ledger.log.integrate import Integrator, Outcome, Unsigned
+from ledger.log.publish import Publisher
+from ledger.log.replay import MAX_BATCH
+from ledger.store.engine import Store
+from ledger.store.rows import Published
+
+MAX_QUEUE = 10_000
+# A map head at least this often: verifiers choose how old an answer may be.
+FRESHNESS = timedelta(hours=24)
+# How long the writer sleeps before it looks whether anything is left to do.
+IDLE_SECONDS = 1.0
+# How many entries and batches may wait in SQLite's write-ahead log.
+TIDY_AFTER = 2_000
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Integrated:
+    """An acknowledged entry and a checkpoint that covers it; `repeated` when it was submitted before."""
+
+    index: int
+    entry: Entry
+    published: Published
+    repeated: bool
+
+
+class Sequencer:
+    """Takes drafts from any thread; one thread of its own writes."""
+
+    def __init__(
+        self,
+        store: Store,
+        publisher: Publisher,
+        clock: Clock,
+        *,
+        max_batch: int = MAX_BATCH,
+        max_queue: int = MAX_QUEUE,
+        on_step: Callable[[str], None] = lambda _: None,
+        on_published: Callable[[Published], None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._integrator = Integrator(store, clock)
+        self._publisher = publisher
+        self._clock = clock
+        self._max_batch = max_batch
+        self._max_queue = max_queue
+        self._on_step = on_step
+        self._on_published = on_published
+        self._queue: deque[tuple[Draft, Future[Integrated]]] = deque()
+        self._wake = Condition()
+        self._closing = False
+        self._since_tidy = 0
+        self._thread: Thread | None = None
+        self.halted: StaylogError | None = None
+        self.newest: Published | None = None
+
+    def open(self) -> Published:
+        """Refuse a database that is not the continuation of what was signed; sign what a crash left unsigned."""
+        self._publisher.check_history()
+        self.newest = self._publisher.publish()
+        self._on_published(self.newest)
+        return self.newest
+
+    def start(self) -> None:
+        self._thread = Thread(target=self._run, name="sequencer", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish the queue, then stop."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def submit(self, draft: Draft) -> "Future[Integrated]":
+        """The draft's place in the log, once it is acknowledged; StaylogError when it is refused. A caller that stops
+        waiting does not stop the draft."""
+        future: Future[Integrated] = Future()
+        future.set_running_or_notify_cancel()
+        with self._wake:
+            if self.halted is not None:
+                raise self.halted
+            if self._closing:
+                raise Unavailable("busy", "the service is shutting down; try again in a moment")
+            if len(self._queue) >= self._max_queue:
+                raise Unavailable("busy", f"{len(self._queue)} entries are waiting already; try again in a moment")
+            self._queue.append((draft, future))
+            metrics.QUEUED.set(len(self._queue))
+            self._wake.notify()
+        return future
+
+    def append(self, drafts: Sequence[Draft], progress: Callable[[int], None] = lambda _: None) -> list[Integrated]:
+        """All drafts or none, at once, in the caller's thread. Raises SomeRefused with every reason."""
+        if not drafts:
+            return []
+        outcomes = self._integrate(drafts, together=True, progress=progress)
+        published = self._publish()
+        return [_integrated(outcome, published) for outcome in outcomes if not isinstance(outcome, StaylogError)]
+
+    def _run(self) -> None:
+        while (batch := self._take()) is not None:
+            try:
+                self._write(batch)
+            except Exception:
+                # `_write` answers everybody who waits; the log goes on with the next batch.
+                _logger.exception("the sequencer could not write")
+
+    def _take(self) -> list[tuple[Draft, "Future[Integrated]"]] | None:
+        """What has queued up; an empty list after a while without anything; None at the end."""
+        with self._wake:
+            if not self._queue and not self._closing:
+                self._wake.wait(IDLE_SECONDS)
+            if not self._queue and self._closing:
+                return None
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
+            metrics.QUEUED.set(len(self._queue))
+        return batch
+
+    def _write(self, batch: list[tuple[Draft, "Future[Integrated]"]]) -> None:
+        drafts, futures = [draft for draft, _ in batch], [future for _, future in batch]
+        started = perf_counter()
+        try:
+            if not batch and not self._is_due():
+                return
+            outcomes = self._integrate(drafts)
+            published = self._publish()
+        except BaseException as error:
+            self._fail(futures, error)
+            if isinstance(error, StaylogError):
+                return
+            raise
+        metrics.BATCH_SECONDS.observe(perf_counter() - started)
+        for future, outcome in zip(futures, outcomes, strict=True):
+            if isinstance(outcome, StaylogError):
+                metrics.REFUSALS.labels(outcome.code).inc()
+                future.set_exception(outcome)
+            else:
+                future.set_result(_integrated(outcome, published))
+        self._tidy(len(batch))
+
+    def _is_due(self) -> bool:
+        """Whether there is something to do though nobody asked: a head to sign, or an old one to follow."""
+        if self.halted is not None:
+            return False
+        self.newest = self._publisher.publish()
+        self._on_published(self.newest)
+        return self._clock() - parse_time(self.newest.at) >= FRESHNESS
+
+    def _integrate(
+        self, drafts: Sequence[Draft], *, together: bool = False, progress: Callable[[int], None] = lambda _: None
+    ) -> list[Outcome]:
+        if self.halted is not None:
+            raise self.halted
+        while True:
+            try:
+                outcomes = self._integrator.integrate(drafts, together=together, progress=progress)
+            except Unsigned:
+                self._publish()
+                continue
+            metrics.BATCH_ENTRIES.observe(len(drafts))
+            self._on_step("committed")
+            return outcomes
+
+    def _publish(self) -> Published:
+        self.newest = self._publisher.publish()
+        self._on_published(self.newest)
+        return self.newest
+
+    def _fail(self, futures: Sequence["Future[Integrated]"], error: BaseException) -> None:
+        if isinstance(error, Halted):
+            self.halted = error
+            metrics.HALTED.set(1)
+            _logger.critical("the log does not sign any more: %s", error)
+        elif not isinstance(error, StaylogError):
+            error = StaylogError("internal_error", "the entry could not be written; the operator's log says why")
+        for future in futures:
+            metrics.REFUSALS.labels(getattr(error, "code", "internal_error")).inc()
+            future.set_exception(error)
+
+    def _tidy(self, entries: int) -> None:
+        self._since_tidy += entries + 20
+        if self._since_tidy > TIDY_AFTER:
+            self._since_tidy = 0
+            self._store.tidy()
+
+
+def _integrated(outcome: Outcome, published: Published) -> Integrated:
+    if isinstance(outcome, StaylogError):
+        raise outcome
+    return Integrated(outcome.index, outcome.entry, published, outcome.repeated)

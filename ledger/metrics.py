@@ -1,0 +1,18 @@
+"""What operators watch, counted where it happens; served at /metrics."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+REFUSALS = Counter("staylog_refusals", "Refusals by stable code", ["code"])
+BATCH_ENTRIES = Histogram(
+    "staylog_batch_entries",
+    "Entries integrated in one transaction, map heads not counted",
+    buckets=(1, 2, 4, 8, 16, 32, 64, 128, 255, 1000, 10000),
+)
+BATCH_SECONDS = Histogram(
+    "staylog_batch_seconds",
+    "From the start of a batch to its stored, signed checkpoint",
+    buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5, 30),
+)
+QUEUED = Gauge("staylog_queued_drafts", "Drafts that wait for the writer")
+SIZE = Gauge("staylog_published_size", "Size of the newest published checkpoint")
+HALTED = Gauge("staylog_halted", "1 when the log refuses to sign until an operator has looked")

@@ -1,0 +1,134 @@
+"""The reputation answer (reviews.md 6): RFC-005 7.4, exact statistics beside it, and the proofs of protocol.md 5."""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from ledger.canon import base64, did, strict_json
+from ledger.errors import BadRequest, StaylogError
+from ledger.log import answers
+from ledger.log.face import Event, history, statistics, summary
+from ledger.log.hostmap import map_key
+from ledger.log.reader import Reader
+from ledger.log.record import sublog_leaf
+from ledger.log.tree import leaf_hash
+from ledger.store.rows import Published, RecordVersion
+
+PROOFS = ("none", "full", "aggregate", "page")
+TEXTS = ("verified", "all", "none")
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+
+_CURSOR = re.compile(r"([1-9][0-9]{0,15})\.([1-9][0-9]{0,15})")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked: `start` and `count` choose a page of events, `limit` and `cursor` a run of reviews."""
+
+    proof: str = "none"
+    size: int | None = None
+    start: int = 0
+    count: int = answers.MAX_PAGE_EVENTS
+    limit: int = DEFAULT_LIMIT
+    cursor: str | None = None
+    text: str = "verified"
+
+
+def reputation(reader: Reader, host: str, query: Query) -> bytes:
+    """The answer about `host` as JSON. A host nobody reviewed is answered too."""
+    did.check(host)
+    state, before = _state(reader, query)
+    version = reader.record(host, state.size)
+    record = strict_json.loads(version.data) if version else None
+    beside = {"as_of": _as_of(reader, version), "statistics": statistics(host, record)}
+    if query.proof == "none":
+        answer = {**summary(host, record), **_listed(reader, host, state.size, before, query)}
+    else:
+        answer = _proved(reader, host, state, before, version, query)
+    return msgspec.json.encode({**answer, **beside})
+
+
+def _state(reader: Reader, query: Query) -> tuple[Published, int]:
+    """The checkpoint that is asked about, and the log index below which reviews are listed."""
+    if query.cursor is None:
+        state = reader.published_at(query.size)
+        return state, state.size
+    try:
+        match = _CURSOR.fullmatch(urlsafe_b64decode(query.cursor.encode() + b"==").decode())
+    except ValueError:
+        match = None
+    if not match or query.size not in (None, int(match[1])):
+        raise BadRequest("cursor_invalid", "the cursor is not one that this ledger gave out, or is of another size")
+    return reader.published_at(int(match[1])), int(match[2])
+
+
+def _as_of(reader: Reader, version: RecordVersion | None) -> dict[str, Any] | None:
+    """The checkpoint that first covered the host's last event: the same until the next one."""
+    if version is None:
+        return None
+    first = reader.published_from(version.size)
+    return {"size": first.size, "root": base64.encode(first.root), "at": first.at}
+
+
+def _listed(reader: Reader, host: str, size: int, before: int, query: Query) -> dict[str, Any]:
+    # One more than is listed tells whether there are more.
+    events = reader.newest_reviews(host, size, min(before, size), query.limit + 1)
+    upgraded = {event.entry.members["review"] for event in events if event.entry.type == "upgrade"}
+    return _run(history(_shown(events, upgraded, query.text)), size, query.limit)
+
+
+def _run(reviews: list[dict[str, Any]], size: int, limit: int) -> dict[str, Any]:
+    listed, more = reviews[:limit], len(reviews) > limit
+    cursor = urlsafe_b64encode(f"{size}.{listed[-1]['index']}".encode()).rstrip(b"=").decode() if more else None
+    return {"review_history": listed, "next_cursor": cursor}
+
+
+def _proved(
+    reader: Reader, host: str, state: Published, before: int, version: RecordVersion | None, query: Query
+) -> dict[str, Any]:
+    path = reader.map.prove(state.map_top, map_key(host), state.map_root)
+    map_head = reader.entries(state.size - 1, state.size)[0].decode()
+    view = answers.View(host, state.note, state.size, map_head, path, version.data if version else None)
+    if query.proof == "aggregate":
+        return answers.aggregate(view, reader.tree)
+    count = strict_json.loads(version.data)["events"] if version else 0
+    if query.proof == "full" and count > answers.MAX_FULL_EVENTS:
+        raise StaylogError(
+            "proof_too_large",
+            f"this host has {count} events; above {answers.MAX_FULL_EVENTS} ask for "
+            f"proof=page&from=0&count={answers.MAX_PAGE_EVENTS}&size={state.size} and go on from there",
+        )
+    entries = reader.host_entries(host, state.size) if version else []
+    if query.proof == "page" and version:
+        part = entries[query.start : query.start + query.count]
+        sublog = [sublog_leaf(index, leaf_hash(data)) for index, data in entries]
+        events = reader.events(part)
+        upgraded = reader.upgraded([event.entry.members.get("review", event.index) for event in events], state.size)
+        return answers.page(view, reader.tree, _shown(events, upgraded, query.text), query.start, sublog)
+    events = reader.events(entries)
+    upgraded = {event.entry.members["review"] for event in events if event.entry.type == "upgrade"}
+    answer = answers.full(view, reader.tree, _shown(events, upgraded, query.text))
+    older = [review for review in answer["review_history"] if review["index"] < before]
+    return {**answer, **_run(older, state.size, query.limit)}
+
+
+def _shown(events: Sequence[Event], upgraded: set[int], text: str) -> Sequence[Event]:
+    """Without the texts that are not asked for: those of unconfirmed reviews and of the responses to them."""
+    if text == "all":
+        return events
+    hidden = {
+        event.index
+        for event in events
+        if event.entry.type == "review" and event.entry.members["level"] == "unconfirmed"
+    } - upgraded
+    return [
+        replace(event, opening=None)
+        if text == "none" or event.entry.members.get("review", event.index) in hidden
+        else event
+        for event in events
+    ]

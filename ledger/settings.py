@@ -1,0 +1,57 @@
+"""Where a ledger lives and what it is called: from the command line or from STAYLOG_* in the environment."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ledger.errors import Misconfigured
+
+DEFAULT_DATA = "./data"
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8080
+DEFAULT_BASE_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
+
+_BASE_URL = re.compile(r"(https?)://([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`base_url` is how the world reaches the service; statements and problem types name it."""
+
+    data: Path
+    database_url: str
+    base_url: str
+
+    @classmethod
+    def of(cls, data: Path, database_url: str | None = None, base_url: str = DEFAULT_BASE_URL) -> "Settings":
+        return cls(data, database_url or f"sqlite:///{data / 'ledger.db'}", check_base_url(base_url))
+
+    @property
+    def log_key(self) -> Path:
+        return self.data / "log.key"
+
+    @property
+    def statements_key(self) -> Path:
+        return self.data / "statements.key"
+
+    @property
+    def mark(self) -> Path:
+        return self.data / "last-signed"
+
+
+def check_base_url(url: str) -> str:
+    """`url` itself if it has the one spelling that statements are compared with."""
+    match = _BASE_URL.fullmatch(url)
+    if not match or match[3] == _DEFAULT_PORTS[match[1]] or int(match[3] or 1) > 65535:
+        raise Misconfigured(
+            "settings_invalid",
+            f"{url!r} is not a base URL: http or https, a lower-case host, a port unless it is the default one, and "
+            "nothing behind it, as https://ledger.example",
+        )
+    return url
+
+
+def origin_of(base_url: str) -> str:
+    """The log's name for ever: the base URL without its scheme, and /log."""
+    return base_url.partition("://")[2] + "/log"

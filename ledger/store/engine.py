@@ -1,0 +1,150 @@
+"""One database, opened so that what is committed is durable: SQLite in WAL with FULL, or PostgreSQL.
+
+The settings are set on every connection and read back, because builds and servers ship other defaults, and a log that
+loses a commit after signing it has forked (protocol.md 8).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from ledger.errors import Misconfigured, Unavailable
+
+# Other processes may hold the write lock for as long as a whole imported file takes.
+BUSY_SECONDS = 60
+# Any number, the same in all replicas: advisory locks are named by numbers, in each database apart.
+WRITE_LOCK = 0x57A1106
+READERS = 16
+
+_SQLITE = {"journal_mode": "wal", "synchronous": 2}
+_POSTGRESQL = {"synchronous_commit": "on", "fsync": "on", "full_page_writes": "on"}
+
+
+class Store:
+    """`write` is one durable transaction at a time across all processes; `read` sees what is committed."""
+
+    def __init__(self, url: str) -> None:
+        self.url = _parse(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._reading = self._engine(reading=True)
+        self._writing = self._engine(reading=False)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Each statement by itself: rows of published sizes never change, so no snapshot is needed."""
+        with _translated(), self._reading.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """One unchanging view of everything, for long checks."""
+        with _translated(), self._reading.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN")
+            else:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            try:
+                yield connection
+            finally:
+                connection.rollback()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Holds the one write lock; durable when it returns, rolled back when it raises."""
+        with _translated(), self._writing.begin() as connection:
+            if not self.is_sqlite:
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
+            yield connection
+
+    def tidy(self) -> None:
+        """Move what SQLite wrote ahead into its file, between batches, so that no commit has to wait for it."""
+        if self.is_sqlite:
+            with self._reading.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        self._reading.dispose()
+        self._writing.dispose()
+
+    def _engine(self, *, reading: bool) -> Engine:
+        if self.is_sqlite:
+            # Without an isolation level the driver starts no transactions of its own.
+            arguments: dict[str, Any] = {"isolation_level": None, "timeout": BUSY_SECONDS, "check_same_thread": False}
+            engine = create_engine(self.url, connect_args=arguments, pool_size=READERS)
+            event.listen(engine, "connect", _make_sqlite_durable)
+            if not reading:
+                event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        else:
+            level = "AUTOCOMMIT" if reading else "READ COMMITTED"
+            engine = create_engine(self.url, isolation_level=level, pool_size=READERS)
+            event.listen(engine, "connect", _make_postgresql_durable)
+        return engine
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        if parsed.drivername in ("postgresql", "postgres"):
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        name = parsed.get_backend_name()
+    except (ArgumentError, NoSuchModuleError):
+        name = ""
+    if name not in ("sqlite", "postgresql") or (name == "sqlite" and not parsed.database):
+        raise Misconfigured("settings_invalid", "a database URL is sqlite:///FILE or postgresql://USER@HOST/NAME")
+    return parsed
+
+
+def _make_sqlite_durable(connection: Any, _record: Any) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    # `Store.tidy` does this between batches; in a commit it would make somebody wait.
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    _require(_SQLITE, {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SQLITE})
+
+
+def _make_postgresql_durable(connection: Any, _record: Any) -> None:
+    before, connection.autocommit = connection.autocommit, True
+    connection.execute("SET synchronous_commit = on")
+    _require(_POSTGRESQL, {name: connection.execute(f"SHOW {name}").fetchone()[0] for name in _POSTGRESQL})
+    connection.autocommit = before
+
+
+def _require(wanted: dict[str, Any], found: dict[str, Any]) -> None:
+    for name, value in wanted.items():
+        if found[name] != value:
+            raise Misconfigured(
+                "database_not_durable",
+                f"the database has {name} = {found[name]}, and a commit could be lost; it must be {value}",
+            )
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """What is wrong with the storage, as a refusal that says whether to try again; bugs pass as they are."""
+    try:
+        yield
+    except DBAPIError as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise
+        raise refusal from error
+
+
+def refusal_of(error: DBAPIError) -> Unavailable | None:
+    original = error.orig
+    state = getattr(original, "sqlstate", None) or ""
+    # The low byte is SQLite's primary code: 5 busy, 10 I/O error, 13 full, 14 cannot open.
+    code = getattr(original, "sqlite_errorcode", 0) & 0xFF
+    if state == "53100" or code == 13:
+        return Unavailable(
+            "storage_full", "the disk of the ledger is full: nothing was added; it goes on when there is space again"
+        )
+    if error.connection_invalidated or state[:2] in ("08", "53", "57", "58") or code in (5, 10, 14):
+        return Unavailable("storage_unavailable", "the ledger's database does not answer: nothing was acknowledged")
+    if type(original).__name__ == "OperationalError" and not state and not code:
+        return Unavailable("storage_unavailable", "the ledger's database cannot be reached: nothing was acknowledged")
+    return None

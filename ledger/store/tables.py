@@ -1,0 +1,95 @@
+"""The tables. Rows of the log are only ever added; a tile row grows at its end; `log_head` is the one row that moves.
+
+Times are the text of protocol.md 2 (UTC), the same bytes on both engines.
+"""
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, LargeBinary, MetaData, Table, Text, text
+
+metadata = MetaData()
+# SQLite keeps a table in its row-id tree only when the key is spelled INTEGER.
+Key = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _index(*columns: str, unique: bool = False) -> Index:
+    """Over the entries that have a value there: most have none."""
+    present = text(f"{columns[0]} IS NOT NULL")
+    name = f"ix_entry_{'_'.join(columns)}"
+    return Index(name, *columns, unique=unique, sqlite_where=present, postgresql_where=present)
+
+
+# The committed state, changed by compare-and-set on size; `pages` numbers the next map page
+log_head = Table(
+    "log_head",
+    metadata,
+    Column("one", Key, primary_key=True, autoincrement=False),
+    Column("size", BigInteger, nullable=False),
+    Column("root", LargeBinary, nullable=False),
+    Column("map_top", BigInteger),
+    Column("map_root", LargeBinary, nullable=False),
+    Column("pages", BigInteger, nullable=False),
+    Column("at", Text, nullable=False),
+    CheckConstraint("one = 1", name="log_head_one"),
+)
+# Every signed checkpoint; being here is being published
+checkpoint = Table(
+    "checkpoint",
+    metadata,
+    Column("size", Key, primary_key=True, autoincrement=False),
+    Column("root", LargeBinary, nullable=False),
+    Column("map_top", BigInteger),
+    Column("map_root", LargeBinary, nullable=False),
+    Column("pages", BigInteger, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("note", Text, nullable=False),
+)
+# The log; the other columns repeat what the bytes say: map key of the host, a review's id, the review named
+entry = Table(
+    "entry",
+    metadata,
+    Column("idx", Key, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+    Column("host_key", LargeBinary),
+    Column("review_id", Text),
+    Column("about", BigInteger),
+    _index("host_key", "idx"),
+    _index("review_id", unique=True),
+    _index("about"),
+)
+# Texts beside the log; a redaction deletes the row
+opening = Table(
+    "opening",
+    metadata,
+    Column("idx", Key, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+    Column("salt", LargeBinary, nullable=False),
+)
+# Every version of every host record, by the checkpoint size that first covers it, with its sub-log's edge
+record = Table(
+    "record",
+    metadata,
+    Column("host_key", LargeBinary, primary_key=True),
+    Column("size", BigInteger, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    Column("edge", LargeBinary, nullable=False),
+)
+# Tiles of the tree, level << 48 | index
+tile = Table(
+    "tile",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+)
+# Copy-on-write pages of the host map
+page = Table(
+    "page",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+)
+# What was submitted before, by the submitter's key: a repetition gets the same entry
+submission = Table(
+    "submission",
+    metadata,
+    Column("key", LargeBinary, primary_key=True),
+    Column("idx", BigInteger, nullable=False),
+)

@@ -1,0 +1,72 @@
+"""The log: entries, tiles, map pages, host records, checkpoints."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    op.create_table(
+        "log_head",
+        sa.Column("one", KEY, primary_key=True, autoincrement=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("root", sa.LargeBinary, nullable=False),
+        sa.Column("map_top", sa.BigInteger),
+        sa.Column("map_root", sa.LargeBinary, nullable=False),
+        sa.Column("pages", sa.BigInteger, nullable=False),
+        sa.Column("at", sa.Text, nullable=False),
+        sa.CheckConstraint("one = 1", name="log_head_one"),
+    )
+    op.create_table(
+        "checkpoint",
+        sa.Column("size", KEY, primary_key=True, autoincrement=False),
+        sa.Column("root", sa.LargeBinary, nullable=False),
+        sa.Column("map_top", sa.BigInteger),
+        sa.Column("map_root", sa.LargeBinary, nullable=False),
+        sa.Column("pages", sa.BigInteger, nullable=False),
+        sa.Column("at", sa.Text, nullable=False),
+        sa.Column("note", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "entry",
+        sa.Column("idx", KEY, primary_key=True, autoincrement=False),
+        sa.Column("data", sa.LargeBinary, nullable=False),
+        sa.Column("host_key", sa.LargeBinary),
+        sa.Column("review_id", sa.Text),
+        sa.Column("about", sa.BigInteger),
+    )
+    for columns, unique in ((["host_key", "idx"], False), (["review_id"], True), (["about"], False)):
+        present = sa.text(f"{columns[0]} IS NOT NULL")
+        name = f"ix_entry_{'_'.join(columns)}"
+        op.create_index(name, "entry", columns, unique=unique, sqlite_where=present, postgresql_where=present)
+    op.create_table(
+        "opening",
+        sa.Column("idx", KEY, primary_key=True, autoincrement=False),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("salt", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "record",
+        sa.Column("host_key", sa.LargeBinary, primary_key=True),
+        sa.Column("size", sa.BigInteger, primary_key=True),
+        sa.Column("data", sa.LargeBinary, nullable=False),
+        sa.Column("edge", sa.LargeBinary, nullable=False),
+    )
+    for name in ("tile", "page"):
+        op.create_table(
+            name,
+            sa.Column("id", KEY, primary_key=True, autoincrement=False),
+            sa.Column("data", sa.LargeBinary, nullable=False),
+        )
+        if op.get_context().dialect.name == "postgresql":
+            # Hashes do not compress; trying costs time on every write.
+            op.execute(f"ALTER TABLE {name} ALTER data SET STORAGE EXTERNAL")
+    op.create_table(
+        "submission",
+        sa.Column("key", sa.LargeBinary, primary_key=True),
+        sa.Column("idx", sa.BigInteger, nullable=False),
+    )

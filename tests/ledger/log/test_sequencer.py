@@ -1,0 +1,195 @@
+"""Batches: one transaction each, refused one by one, acknowledged only under a signed checkpoint."""
+
+import json
+from concurrent.futures import Future
+from itertools import pairwise
+from threading import Event
+
+import pytest
+
+from audits.receipts import verify_tlog_proof
+from ledger.errors import BrokenRule, StaylogError, Unavailable
+from ledger.log.checkpoint import open_checkpoint
+from ledger.log.drafts import Draft, artifact_draft, make_draft
+from ledger.log.integrate import SomeRefused
+from ledger.log.proofs import verify_consistency
+from ledger.log.sequencer import FRESHNESS, Integrated
+from ledger.log.tlog_proof import TlogProof
+from tests.running import HOST, OTHER, Running, Writer
+
+
+def test_what_queued_up_is_one_batch(running: Running, writer: Writer) -> None:
+    """Submitted before the writer runs, so all are waiting when it starts."""
+    futures = [running.ledger.sequencer.submit(writer.review()) for _ in range(5)]
+    running.ledger.sequencer.start()
+    done = [future.result(10) for future in futures]
+    assert [each.index for each in done] == [2, 3, 4, 5, 6]
+    assert {each.published.size for each in done} == {8}
+    assert running.ledger.reader.entries(7, 8)[0].startswith(b'{"at":"2026-06-01T12:00:00Z","root":')
+    running.answer()
+    assert running.fsck().findings == []
+
+
+def test_an_acknowledged_entry_is_in_the_tree_that_is_signed(running: Running, writer: Writer) -> None:
+    for draft in (writer.review(), writer.check(), writer.policy(), artifact_draft(bytes(32))):
+        [done] = running.add(draft)
+        path = running.ledger.reader.tree.inclusion(done.index, done.published.size)
+        proof = TlogProof(done.index, tuple(path), done.published.note)
+        verify_tlog_proof(str(proof), done.entry.data, running.ledger.verifier)
+
+
+def test_more_than_fits_a_batch_is_several_batches(running: Running, writer: Writer) -> None:
+    done = running.add(*(writer.policy() for _ in range(600)))
+    assert [each.index for each in done][253:257] == [255, 256, 258, 259]
+    assert running.ledger.reader.published.size == 2 + 600 + 3
+    assert running.fsck().findings == []
+
+
+def test_batches_have_their_limit(running: Running, writer: Writer) -> None:
+    running.reopen(max_batch=2)
+    futures = [running.ledger.sequencer.submit(writer.policy()) for _ in range(5)]
+    running.ledger.sequencer.start()
+    assert [future.result(10).index for future in futures] == [2, 3, 5, 6, 8]
+
+
+def test_a_refused_draft_does_not_hold_up_the_others(running: Running, writer: Writer) -> None:
+    [review] = running.add(writer.review())
+    again = make_draft("review", _members(review))
+    drafts = [writer.response(review), again, writer.response(review), writer.review()]
+    futures = [running.ledger.sequencer.submit(draft) for draft in drafts]
+    running.ledger.sequencer.start()
+    codes = [_outcome(future) for future in futures]
+    assert codes == [4, "review_id_reused", "response_repeated", 5]
+    running.answer()
+    assert running.fsck().findings == []
+
+
+def test_every_rule_about_reviews_holds_across_batches_and_restarts(running: Running, writer: Writer) -> None:
+    confirmed, unconfirmed, silent = running.add(
+        writer.review(), writer.review(level="unconfirmed"), writer.review(text=None)
+    )
+    [foreign] = running.add(writer.review(OTHER))
+    running.add(writer.response(confirmed), writer.upgrade(unconfirmed), writer.redaction(confirmed))
+    running.reopen()
+    named = {"review": foreign.index, "review_id": foreign.entry.members["review_id"]}
+    mixed = make_draft("redaction", {**writer.redaction(confirmed).members, **named})
+    later = make_draft("redaction", {**writer.redaction(confirmed).members, "review": 900})
+    cases = {
+        "response_repeated": writer.response(confirmed),
+        "upgrade_not_unconfirmed": writer.upgrade(unconfirmed),
+        "redaction_repeated": writer.redaction(confirmed),
+        "redaction_of_nothing": writer.redaction(silent),
+        "review_id_reused": make_draft("review", _members(confirmed)),
+    }
+    for code, draft in cases.items():
+        assert _refusal(running, draft) == code
+    for draft in (mixed, later):
+        assert _refusal(running, draft) == "review_unknown"
+    running.clock.forward(days=30, seconds=1)
+    assert _refusal(running, writer.response(silent)) == "response_late"
+    running.add(writer.redaction(confirmed, "response"))
+    assert running.fsck().findings == []
+
+
+def test_a_file_is_added_as_a_whole_or_not_at_all(running: Running, writer: Writer) -> None:
+    [review] = running.add(writer.review())
+    size = running.ledger.reader.published.size
+    drafts = [*(writer.review() for _ in range(300)), writer.response(review), writer.response(review)]
+    with pytest.raises(SomeRefused) as refused:
+        running.add(*drafts)
+    assert {place: error.code for place, error in refused.value.refusals.items()} == {301: "response_repeated"}
+    assert running.ledger.reader.refresh().size == size
+    running.add(*drafts[:-1])
+    assert running.fsck().findings == []
+
+
+def test_a_repetition_gets_the_same_entry(running: Running, writer: Writer) -> None:
+    """Within a batch, after it, and after a restart; also when nobody waited for the first."""
+    first = make_draft("policy", {"policy": writer.hash()}, key=b"one")
+    second = make_draft("policy", {"policy": writer.hash()}, key=b"one")
+    futures = [running.ledger.sequencer.submit(draft) for draft in (first, second)]
+    assert not futures[0].cancel()
+    running.ledger.sequencer.start()
+    done = [future.result(10) for future in futures]
+    running.reopen()
+    [later] = running.add(second)
+    assert [(each.index, each.repeated) for each in (*done, later)] == [(2, False), (2, True), (2, True)]
+    assert later.entry.data == done[0].entry.data
+    assert running.ledger.reader.refresh().size == 4
+
+
+def test_an_artifact_has_one_leaf(running: Running) -> None:
+    [once], [twice] = running.add(artifact_draft(bytes(32))), running.add(artifact_draft(bytes(32)))
+    assert (once.index, twice.index, twice.repeated) == (2, 2, True)
+    assert once.entry.data == b"sha256:" + b"0" * 64
+
+
+def test_times_never_fall(running: Running, writer: Writer) -> None:
+    running.add(writer.policy())
+    running.clock.forward(days=-3)
+    [back] = running.add(writer.policy())
+    running.clock.forward(days=4)
+    [forth] = running.add(writer.policy())
+    assert [back.entry.at, forth.entry.at] == ["2026-06-01T12:00:00Z", "2026-06-02T12:00:00Z"]
+
+
+def test_a_lone_map_head_after_a_day(running: Running) -> None:
+    published = Event()
+    running.ledger.sequencer._on_published = lambda newest: published.set() if newest.size > 2 else None
+    running.clock.forward(seconds=FRESHNESS.total_seconds() - 1)
+    running.ledger.sequencer._write([])
+    assert not published.is_set()
+    running.clock.forward(seconds=1)
+    running.ledger.sequencer.start()
+    assert published.wait(10)
+    running.ledger.sequencer.close()
+    assert running.ledger.reader.refresh().size == 3
+    assert json.loads(running.ledger.reader.entries(2, 3)[0])["at"] == "2026-06-02T12:00:00Z"
+    assert running.fsck().findings == []
+
+
+def test_a_full_queue_and_a_closing_service_say_so(running: Running, writer: Writer) -> None:
+    sequencer = running.ledger.sequencer
+    sequencer._max_queue = 2
+    waiting = [sequencer.submit(writer.policy()) for _ in range(2)]
+    with pytest.raises(Unavailable, match="waiting") as busy:
+        sequencer.submit(writer.policy())
+    assert (busy.value.code, busy.value.retry_after) == ("busy", 5)
+    sequencer.start()
+    sequencer.close()
+    assert [future.result(0).index for future in waiting] == [2, 3]
+    with pytest.raises(Unavailable, match="shutting down"):
+        sequencer.submit(writer.policy())
+
+
+def test_every_checkpoint_is_kept_and_extends_the_one_before(running: Running, writer: Writer) -> None:
+    for number in range(12):
+        running.add(*(writer.review() for _ in range(number % 4 + 1)))
+    reader = running.ledger.reader
+    states = reader.checkpoints(None, 100)
+    assert [state.size for state in states] == sorted((state.size for state in states), reverse=True)
+    assert len(states) == 13
+    for newer, older in pairwise(states):
+        signed = [open_checkpoint(state.note, running.ledger.verifier) for state in (older, newer)]
+        proof = reader.tree.consistency(older.size, newer.size)
+        verify_consistency(older.size, newer.size, signed[0].root, signed[1].root, proof)
+        running.answer(HOST, size=newer.size)
+
+
+def _members(review: Integrated) -> dict[str, object]:
+    return {name: value for name, value in review.entry.members.items() if name not in ("type", "v", "at")}
+
+
+def _outcome(future: "Future[Integrated]") -> int | str:
+    try:
+        return future.result(10).index
+    except StaylogError as error:
+        return error.code
+
+
+def _refusal(running: Running, draft: Draft) -> str:
+    with pytest.raises(SomeRefused) as refused:
+        running.add(draft)
+    [error] = refused.value.refusals.values()
+    assert isinstance(error, BrokenRule)
+    return error.code

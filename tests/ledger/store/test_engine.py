@@ -1,0 +1,143 @@
+"""Both engines are durable on every connection, and say what is wrong with them."""
+
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from sqlalchemy import insert, select, text
+from sqlalchemy.exc import IntegrityError
+
+from ledger.errors import Misconfigured, Unavailable
+from ledger.store import engine, tables
+from ledger.store.engine import Store
+from ledger.store.schema import migrate
+from tests.engines import PostgresServer
+
+DURABLE: dict[str, dict[str, str | int]] = {
+    "sqlite": {"PRAGMA journal_mode": "wal", "PRAGMA synchronous": 2},
+    "postgresql": {"SHOW synchronous_commit": "on", "SHOW fsync": "on", "SHOW full_page_writes": "on"},
+}
+
+
+@pytest.fixture
+def store(database_url: str) -> Any:
+    made = Store(database_url)
+    migrate(made)
+    yield made
+    made.close()
+
+
+def test_every_connection_is_durable(store: Store) -> None:
+    for connect in (store.read, store.write, store.snapshot):
+        with connect() as connection:
+            for question, answer in DURABLE[connection.dialect.name].items():
+                assert connection.exec_driver_sql(question).scalar() == answer
+
+
+def test_a_setting_that_does_not_hold_is_refused(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a build or a server that takes the setting and keeps its own."""
+    monkeypatch.setitem(engine._SQLITE, "synchronous", 3)
+    monkeypatch.setitem(engine._POSTGRESQL, "fsync", "maybe")
+    store = Store(database_url)
+    with pytest.raises(Misconfigured) as refused, store.read():
+        pass
+    assert refused.value.code == "database_not_durable"
+    assert "could be lost" in refused.value.message
+    store.close()
+
+
+def test_postgresql_without_fsync_is_refused(postgres: PostgresServer) -> None:
+    url = postgres.url("careless")
+    store = Store(url)
+    admin = Store(url)
+    with admin.read() as connection:
+        connection.execute(text("ALTER SYSTEM SET fsync = off"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    try:
+        with pytest.raises(Misconfigured, match="fsync = off"):
+            _connect_until_refused(store)
+    finally:
+        with admin.read() as connection:
+            connection.execute(text("ALTER SYSTEM RESET fsync"))
+            connection.execute(text("SELECT pg_reload_conf()"))
+        admin.close()
+        store.close()
+
+
+def _connect_until_refused(store: Store) -> None:
+    """The server reads its settings again when it gets to it."""
+    for _ in range(50):
+        with store.read() as connection:
+            connection.execute(text("SELECT pg_sleep(0.1)"))
+        store.close()
+
+
+def test_a_write_that_raises_leaves_nothing(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError):
+        _add_tiles(store, 1, 2, lambda: 1 // 0)
+    with store.read() as connection:
+        assert connection.execute(select(tables.tile)).all() == []
+
+
+def _add_tiles(store: Store, *ids: Any) -> None:
+    with store.write() as connection:
+        for id_ in ids:
+            connection.execute(insert(tables.tile).values(id=id_() if callable(id_) else id_, data=b"x"))
+
+
+def test_writers_take_turns_and_readers_do_not_wait(store: Store) -> None:
+    inside, leave, order = Event(), Event(), []
+
+    def first() -> None:
+        with store.write() as connection:
+            connection.execute(insert(tables.tile).values(id=1, data=b"x"))
+            inside.set()
+            leave.wait(10)
+            order.append("first")
+
+    def second() -> None:
+        with store.write():
+            order.append("second")
+
+    threads = [Thread(target=first), Thread(target=second)]
+    threads[0].start()
+    assert inside.wait(10)
+    threads[1].start()
+    with store.read() as connection:
+        assert connection.execute(select(tables.tile)).all() == []
+    leave.set()
+    for thread in threads:
+        thread.join(10)
+    assert order == ["first", "second"]
+
+
+def test_a_snapshot_does_not_change(store: Store) -> None:
+    with store.snapshot() as snapshot:
+        before = snapshot.execute(select(tables.tile)).all()
+        with store.write() as connection:
+            connection.execute(insert(tables.tile).values(id=1, data=b"x"))
+        assert snapshot.execute(select(tables.tile)).all() == before == []
+    with store.read() as connection:
+        assert len(connection.execute(select(tables.tile)).all()) == 1
+
+
+def test_a_mistake_of_ours_is_not_called_an_outage(store: Store) -> None:
+    with pytest.raises(IntegrityError):
+        _add_tiles(store, 1, 1)
+
+
+def test_a_database_that_cannot_be_reached_is_unavailable(tmp_path: Path) -> None:
+    for url in (f"sqlite:///{tmp_path}/nowhere/ledger.db", f"postgresql://postgres@/ledger?host={tmp_path}"):
+        store = Store(url)
+        with pytest.raises(Unavailable) as refused, store.read():
+            pass
+        assert refused.value.code == "storage_unavailable"
+        store.close()
+
+
+@pytest.mark.parametrize("url", ["", "ledger.db", "mysql://localhost/ledger", "sqlite://", "x://"])
+def test_a_url_of_no_engine_is_refused(url: str) -> None:
+    with pytest.raises(Misconfigured) as refused:
+        Store(url)
+    assert refused.value.code == "settings_invalid"

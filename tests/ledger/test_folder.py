@@ -1,0 +1,126 @@
+"""A folder becomes a ledger once, goes on after a crash, and is not confused with another."""
+
+from pathlib import Path
+
+import pytest
+
+from ledger import policy
+from ledger.errors import Misconfigured, StaylogError
+from ledger.folder import init_folder, is_empty, open_ledger
+from ledger.keys import write_key, write_log_key
+from ledger.log.checkpoint import open_checkpoint
+from ledger.log.entries import parse_entry
+from ledger.settings import Settings, origin_of
+from tests.running import Running, Writer
+
+
+def refusal(settings: Settings, opening: bool = True) -> str:
+    with pytest.raises(StaylogError) as refused:
+        open_ledger(settings) if opening else init_folder(settings)
+    return refused.value.code
+
+
+def test_a_new_log_is_its_genesis_and_a_map_head(running: Running) -> None:
+    reader = running.ledger.reader
+    genesis, head = (parse_entry(data) for data in reader.entries(0, 10))
+    assert dict(genesis.members) == {
+        "type": "genesis",
+        "v": 1,
+        "origin": "127.0.0.1:8080/log",
+        "policy": policy.HASH,
+        "previous": None,
+        "at": "2026-06-01T12:00:00Z",
+    }
+    assert (head.type, head.members["size"]) == ("map_head", 1)
+    assert open_checkpoint(reader.published.note, running.ledger.verifier).size == 2
+    assert running.ledger.origin == running.ledger.verifier.name == "127.0.0.1:8080/log"
+    assert running.fsck().findings == []
+
+
+def test_a_log_can_follow_another(tmp_path: Path, database_url: str) -> None:
+    settings = Settings.of(tmp_path / "data", database_url, "https://ledger.example")
+    init_folder(settings, previous="old.example/log")
+    ledger = open_ledger(settings)
+    genesis = parse_entry(ledger.reader.entries(0, 1)[0])
+    assert (genesis.members["origin"], genesis.members["previous"]) == ("ledger.example/log", "old.example/log")
+    ledger.close()
+
+
+def test_a_ledger_is_made_once(running: Running, tmp_path: Path) -> None:
+    assert refusal(running.settings, opening=False) == "already_initialised"
+    elsewhere = Settings.of(tmp_path / "elsewhere", running.settings.database_url)
+    assert refusal(elsewhere, opening=False) == "already_initialised"
+
+
+def test_a_folder_that_is_none_is_not_opened(tmp_path: Path, database_url: str) -> None:
+    settings = Settings.of(tmp_path / "data", database_url)
+    assert is_empty(settings)
+    assert refusal(settings) == "not_initialised"
+
+
+def test_init_goes_on_where_it_was_stopped(tmp_path: Path, database_url: str) -> None:
+    """After the log key, after both keys: each time with what is there."""
+    settings = Settings.of(tmp_path / "data", database_url)
+    settings.data.mkdir()
+    key = write_log_key(settings.log_key, origin_of(settings.base_url))
+    assert not is_empty(settings)
+    assert refusal(settings) == "key_unreadable"
+    statements = write_key(settings.statements_key)
+    assert refusal(settings) == "not_initialised"
+    verifier = init_folder(settings)
+    assert verifier.public_key == bytes(key.verify_key)
+    ledger = open_ledger(settings)
+    assert ledger.statements_key == statements.verify_key
+    ledger.close()
+
+
+def test_init_does_not_use_the_key_of_another_log(tmp_path: Path, database_url: str) -> None:
+    settings = Settings.of(tmp_path / "data", database_url)
+    settings.data.mkdir()
+    write_log_key(settings.log_key, "another.example/log")
+    assert refusal(settings, opening=False) == "key_mismatch"
+
+
+def test_a_log_that_signed_is_not_started_again_in_an_empty_database(running: Running, tmp_path: Path) -> None:
+    """The one mistake that would fork a log by a wrong setting."""
+    empty = Settings.of(running.settings.data, f"sqlite:///{tmp_path}/empty.db")
+    assert refusal(empty, opening=False) == "already_initialised"
+    assert refusal(empty) == "not_initialised"
+
+
+def test_the_key_and_the_database_belong_together(running: Running, tmp_path: Path) -> None:
+    other = Settings.of(tmp_path / "other", f"sqlite:///{tmp_path}/other.db", "https://other.example")
+    init_folder(other)
+    assert refusal(Settings.of(other.data, running.settings.database_url)) == "key_mismatch"
+    same_name = Settings.of(tmp_path / "same", f"sqlite:///{tmp_path}/same.db")
+    init_folder(same_name)
+    assert refusal(Settings.of(same_name.data, running.settings.database_url)) == "key_mismatch"
+
+
+def test_a_second_process_with_a_new_folder_may_join(running: Running, tmp_path: Path, writer: Writer) -> None:
+    """A replica has the keys, and no mark yet."""
+    running.add(writer.review())
+    replica = tmp_path / "replica"
+    replica.mkdir()
+    for name in ("log.key", "statements.key"):
+        (replica / name).write_bytes((running.settings.data / name).read_bytes())
+        (replica / name).chmod(0o600)
+    ledger = open_ledger(Settings.of(replica, running.settings.database_url))
+    [done] = ledger.sequencer.append([writer.review()])
+    ledger.close()
+    assert running.add(writer.review())[0].index == done.index + 2
+    assert running.fsck().findings == []
+
+
+def test_secrets_are_not_in_the_database(tmp_path: Path) -> None:
+    settings = Settings.of(tmp_path / "data")
+    init_folder(settings)
+    secret = settings.log_key.read_text().strip().rpartition("+")[2]
+    assert secret.encode() not in (tmp_path / "data" / "ledger.db").read_bytes()
+    assert settings.data.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_mistyped_base_url_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured):
+        Settings.of(tmp_path / "data", None, "https://ledger.example/")
+    assert not (tmp_path / "data").exists()
