@@ -112,7 +112,7 @@ class Reputation(Struct, frozen=True, forbid_unknown_fields=True):
     verified_reviews: Index
     average_ratings: Averages
     as_of: AsOf | None
-    statistics: Statistics
+    statistics: Statistics | None
     review_history: list[ListedReview] | UnsetType = UNSET
     next_cursor: str | UnsetType | None = UNSET
     proof: Proof | UnsetType = UNSET

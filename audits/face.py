@@ -4,7 +4,7 @@ from typing import Any
 
 from audits.answer import Answer
 from ledger.errors import NotProved
-from ledger.log.face import history, summary
+from ledger.log.face import history, statistics, summary
 
 
 def verify_summary(answer: Answer, host: str, record: dict[str, Any] | None) -> None:
@@ -12,6 +12,8 @@ def verify_summary(answer: Answer, host: str, record: dict[str, Any] | None) -> 
     for name, value in summary(host, record).items():
         if name not in answer.face or not same_json(answer.face[name], value):
             raise NotProved("face_mismatch", f"{name} is {answer.face.get(name)!r}, the record gives {value!r}")
+    if "statistics" in answer.face and not same_json(answer.face["statistics"], statistics(record)):
+        raise NotProved("face_mismatch", "the statistics are not those of the record")
     if answer.kind != "full" and "review_history" in answer.face:
         raise NotProved("history_unproved", f"a {answer.kind} proof cannot show a review_history")
 
@@ -42,4 +44,7 @@ def same_json(given: Any, expected: Any) -> bool:
     if isinstance(expected, dict):
         same_names = isinstance(given, dict) and given.keys() == expected.keys()
         return same_names and all(same_json(given[name], value) for name, value in expected.items())
+    if isinstance(expected, list):
+        same_length = isinstance(given, list) and len(given) == len(expected)
+        return same_length and all(map(same_json, given, expected))
     return bool(given == expected) and isinstance(given, bool) == isinstance(expected, bool)

@@ -31,8 +31,7 @@ N = "(0|[1-9][0-9]{0,15})"
 DATE = '"[0-9]{4}-[0-9]{2}-[0-9]{2}"'
 TIME = '"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"'
 HASH = '"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]="'  # base64 of exactly 32 bytes
-RATINGS = '{"accuracy":R,"cleanliness":R,"communication":R,("location":R,)?"overall":R,"value":R}'.replace(
-    "R", "([1-4]([.]5)?|5)")
+RATINGS = '{"accuracy":R,"cleanliness":R,"communication":R,("location":R,)?"overall":R,"value":R}'
 BOOKING = "stay_receipt|booking_notice|booking_claim|callback|attestation|none"
 # A DID has one spelling: lower-case host, no default port, no needless escapes.
 DID = ("did:(key:z[1-9A-HJ-NP-Za-km-z]+|jwk:[A-Za-z0-9_-]+|web:[a-z0-9](([a-z0-9-]|[.](?![.]))*[a-z0-9])?"
@@ -45,8 +44,9 @@ OF_HOST = {"at": TIME, "host_did": '".+"'}
 OF_REVIEW = {**OF_HOST, "review_id": '"rev-[a-z2-7]{25}[aeimquy4]"', "review": N}
 FORMS = {
     "review": {**OF_HOST, "review_id": OF_REVIEW["review_id"], "listing_id": '"[A-Za-z0-9._~-]{1,128}"',
-               "check_in": DATE, "check_out": DATE, "ratings": RATINGS, "evidence": EVIDENCE,
-               "level": f'"({"|".join(LEVELS)})"', "repeat": "true|false", "text": f"null|{HASH}"},
+               "check_in": DATE, "check_out": DATE, "ratings": RATINGS.replace("R", "([1-4]([.]5)?|5)"),
+               "evidence": EVIDENCE, "level": f'"({"|".join(LEVELS)})"',
+               "repeat": "true|false", "text": f"null|{HASH}"},
     "response": {**OF_REVIEW, "text": HASH, "statement": HASH},
     "upgrade": {**OF_REVIEW, "level": '"guest_verified"', "evidence": EVIDENCE.replace(BOOKING, "stay_receipt")},
     "booking_check": {**OF_HOST, "outcome": f'"({"|".join(OUTCOMES)})"', "booking": HASH},
@@ -214,9 +214,8 @@ def check(answer, vkey, host):
     proof, common = answer["proof"], {"checkpoint", "map_head", "log_proof", "map_proof", "record", "map_other"}
     kind = "page" if "from" in proof else "full" if "events" in proof else "aggregate"
     more = {"aggregate": set(), "full": {"events"}, "page": {"events", "from", "sub_proof"}}[kind]
-    typed = {type(proof.get(name, [])) for name in ("log_proof", "map_proof", "sub_proof", "events")} == {list}
-    typed = typed and type(proof.get("from", 0)) is int and type(answer.get("review_history", [])) is list
-    need(typed and proof.keys() == common | more, f"the proof does not have the members of a {kind} proof")
+    typed = {type((answer | proof).get(n, [])) for n in "log_proof map_proof sub_proof events review_history".split()}
+    need(typed == {list} and type(proof.get("from", 0)) is int and proof.keys() == common | more, f"no {kind} proof")
     size, root = open_checkpoint(proof["checkpoint"], vkey)
     head, leaf = read_entry(proof["map_head"]), sha(b"\x00", proof["map_head"].encode())
     need(head["type"] == "map_head" and head["size"] == size - 1, "the last entry is not a map head with its own index")
@@ -226,19 +225,20 @@ def check(answer, vkey, host):
     found = map_root(host, proof["record"], proof["map_other"], proof["map_proof"])
     need(found == unbase64(head["root"], 32), "the host's map path does not lead to the map root")
     record = None if proof["record"] is None else parse(proof["record"])
-    mine = record is None or written(record) == proof["record"] and record["host"] == host
+    mine = record is None or written(record) == proof["record"] and record["host"] == host and record["events"] > 0
     need(mine and (record or not events and kind != "page"), "the record is missing or not this host's")
     if kind == "page":
-        own = dict(enumerate((event["own"] for event in events), proof["from"]))
-        found = merkle_root(own, record["events"], proof["sub_proof"])
-        need(found == unbase64(record["root"], 32), "the events are not those of that page")
-    sums, counts = (record["ratings"]["guest_verified"], record["reviews"]) if record else ({}, {"guest_verified": 0})
-    possible = all(0 < n <= counts["guest_verified"] and 2 * n <= s <= 10 * n for n, s in sums.values())
-    need(possible and sums.keys() <= set(CATEGORIES) and (not record or record["events"] > 0), "an impossible record")
-    means = {name: (10 * stars + number) // (2 * number) / 10 for name, (number, stars) in sums.items()}
+        own = {place: event["own"] for place, event in enumerate(events, proof["from"])}
+        need(merkle_root(own, record["events"], proof["sub_proof"]) == unbase64(record["root"], 32), "not this page")
+    sums, counts = (record["ratings"], record["reviews"]) if record else ({"guest_verified": {}}, {"guest_verified": 0})
+    means = {level: dict.fromkeys(CATEGORIES) for level in sums}
+    for level, c, n, s in ((name, c, *pair) for name in sums for c, pair in sums[name].items()):
+        need(0 < n <= counts[level] and 2 * n <= s <= 10 * n and c in CATEGORIES, "an impossible record")
+        means[level][c] = parse(written((10 * s + n) // (2 * n) / 10))
     face = {"host_did": host, "host_since": record and record["first_stay"], "total_reviews": sum(counts.values())}
-    face |= {"verified_reviews": counts["guest_verified"], "average_ratings": {c: means.get(c) for c in CATEGORIES}}
+    face |= {"verified_reviews": counts["guest_verified"], "average_ratings": means["guest_verified"]}
     compare(answer, face, "the answer")
+    compare((record or {}) | {"average_ratings": means}, answer.get("statistics") or {}, "the statistics")
     need((kind == "full") == ("review_history" in answer), "a full proof, and no other, comes with a review_history")
     return proof.get("from", 0), kind, (size, root), head["at"], record, events, answer.get("review_history", [])
 

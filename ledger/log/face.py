@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ledger.log.entries import Entry
 from ledger.log.members import CATEGORIES
 from ledger.log.openings import Opening, displayed
-from ledger.log.record import empty_record, mean_tenths
+from ledger.log.record import mean_tenths
 
 # The members of a record that an answer repeats beside its summary.
 STATISTICS = ("events", "reviews", "ratings", "histogram", "repeats", "responses", "redactions", "checks")
@@ -39,14 +39,15 @@ def summary(host: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def statistics(host: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
+def statistics(record: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """What the summary is made of, exactly, so that an agent can weigh it in its own way."""
-    counted = record or empty_record(host)
+    if record is None:
+        return None
     averages = {
         level: {category: average(*sums.get(category, (0, 0))) for category in CATEGORIES}
-        for level, sums in counted["ratings"].items()
+        for level, sums in record["ratings"].items()
     }
-    return {**{name: counted[name] for name in STATISTICS}, "average_ratings": averages}
+    return {**{name: record[name] for name in STATISTICS}, "average_ratings": averages}
 
 
 def average(count: int, half_stars: int) -> float | None:

@@ -1,39 +1,67 @@
 """Reading the log, always at a published size: what is committed but not signed does not exist for others."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import Event as Signal
 from threading import Thread
 
-from sqlalchemy import Connection, select
+import msgspec
+from sqlalchemy import text
 
 from ledger import metrics
 from ledger.errors import NotFound, NotStored, Unavailable
-from ledger.log.entries import parse_entry
+from ledger.log.entries import VRP_ARTIFACT, Entry
 from ledger.log.face import Event
 from ledger.log.hostmap import map_key
 from ledger.log.openings import Opening
 from ledger.log.pages import PagedMap
 from ledger.log.tiles import HEIGHT, WIDTH, TileTree, encode_bundle, tile_id
-from ledger.log.tree import HASH_SIZE
-from ledger.store import tables
+from ledger.log.tree import HASH_SIZE, leaf_hash
 from ledger.store.engine import Store
 from ledger.store.rows import (
     Published,
-    RecordVersion,
     Rows,
     newest_published,
     published_at,
     published_below,
-    published_from,
     read_entries,
     read_openings,
-    record_at,
+    select_in,
 )
 
 # Other processes publish too; a service learns of it within this time.
 FOLLOW_SECONDS = 0.2
 # 2,048 expanded tiles are 32 MiB, the proofs of the last half million entries.
 CACHED_TILES = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class RecordState:
+    """A host's record, and the first checkpoint that covered it: size, root and time."""
+
+    data: bytes
+    as_of: int
+    root: bytes
+    at: str
+
+
+# An import may commit several batches under one checkpoint, so a record's own size need not be a published one.
+_RECORD = text(
+    "SELECT r.data, c.size, c.root, c.at FROM record r, checkpoint c WHERE r.host_key = :host AND r.size <= :size "
+    "AND c.size = (SELECT min(size) FROM checkpoint WHERE size >= r.size) ORDER BY r.size DESC LIMIT 1"
+)
+_HOST_ENTRIES = text("SELECT idx, data FROM entry WHERE host_key = :host AND idx < :size ORDER BY idx")
+_EVENTS = "SELECT e.idx, e.data, o.text, o.salt FROM entry e LEFT JOIN opening o ON o.idx = e.idx WHERE "
+_NEWEST_REVIEWS = text(
+    "WITH listed AS (SELECT idx FROM entry WHERE host_key = :host AND review_id IS NOT NULL AND idx < :before "
+    f"ORDER BY idx DESC LIMIT :count) {_EVENTS} e.idx IN (SELECT idx FROM listed) "
+    f"UNION ALL {_EVENTS} e.about IN (SELECT idx FROM listed) AND e.idx < :size ORDER BY 1"
+)
+_REVIEW = text(
+    f"WITH named AS (SELECT idx FROM entry WHERE review_id = :review_id AND idx < :size) "
+    f"{_EVENTS} e.idx IN (SELECT idx FROM named) "
+    f"UNION ALL {_EVENTS} e.about IN (SELECT idx FROM named) AND e.idx < :size ORDER BY 1"
+)
 
 
 class Reader:
@@ -94,14 +122,6 @@ class Reader:
             raise NotFound("unknown_size", f"no checkpoint of size {size} was published")
         return found
 
-    def published_from(self, size: int) -> Published:
-        """The first checkpoint that covers `size` entries."""
-        with self._store.read() as connection:
-            found = published_from(connection, size)
-        if found is None:
-            raise NotFound("unknown_size", f"no checkpoint covers {size} entries")
-        return found
-
     def checkpoints(self, before: int | None, count: int) -> list[Published]:
         """Newest first."""
         with self._store.read() as connection:
@@ -131,58 +151,52 @@ class Reader:
         if (self.published.size >> HEIGHT * level) < index * WIDTH + width:
             raise NotFound("not_found", f"the log has no tile {level}/{index} with {width} hashes yet")
 
-    def record(self, host: str, size: int) -> RecordVersion | None:
+    def record(self, host: str, size: int) -> RecordState | None:
         """The host's record in the tree of `size` entries."""
         with self._store.read() as connection:
-            return record_at(connection, map_key(host), size)
+            row = connection.execute(_RECORD, {"host": map_key(host), "size": size}).first()
+        return None if row is None else RecordState(bytes(row[0]), row[1], bytes(row[2]), row[3])
 
     def host_entries(self, host: str, size: int) -> list[tuple[int, bytes]]:
         """Log index and bytes of all entries below `size` that name the host."""
-        entry = tables.entry
-        query = select(entry.c.idx, entry.c.data).where(entry.c.host_key == map_key(host), entry.c.idx < size)
         with self._store.read() as connection:
-            return [(row.idx, bytes(row.data)) for row in connection.execute(query.order_by(entry.c.idx))]
+            rows = connection.execute(_HOST_ENTRIES, {"host": map_key(host), "size": size}).all()
+        return [(index, bytes(data)) for index, data in rows]
 
-    def events(self, entries: Iterable[tuple[int, bytes]]) -> list[Event]:
+    def events(self, entries: Sequence[tuple[int, bytes]]) -> list[Event]:
         """Entries with their texts, where there are any."""
         with self._store.read() as connection:
-            return _events(connection, entries)
+            openings = read_openings(connection, [index for index, _ in entries])
+        return [_event(index, data, *openings.get(index, (None, b""))) for index, data in entries]
 
     def upgraded(self, reviews: Sequence[int], size: int) -> set[int]:
         """Which of these reviews were upgraded below `size`."""
         with self._store.read() as connection:
-            later = [parse_entry(data) for _, data in _about(connection, reviews, size)]
+            rows = list(select_in(connection, "SELECT idx, data FROM entry WHERE about IN {}", reviews))
+        later = [_event(index, bytes(data), None, b"").entry for index, data in rows if index < size]
         return {entry.members["review"] for entry in later if entry.type == "upgrade"}
 
     def newest_reviews(self, host: str, size: int, before: int, count: int) -> list[Event]:
         """The `count` newest reviews of the host below log index `before`, with all entries about them below `size`."""
-        entry = tables.entry
-        mine = (entry.c.host_key == map_key(host), entry.c.review_id.is_not(None), entry.c.idx < before)
-        newest = select(entry.c.idx, entry.c.data).where(*mine).order_by(entry.c.idx.desc()).limit(count)
+        asked = {"host": map_key(host), "size": size, "before": before, "count": count}
         with self._store.read() as connection:
-            rows = connection.execute(newest).all()
-            later = _about(connection, [row.idx for row in rows], size)
-            return _events(connection, sorted([*((row.idx, bytes(row.data)) for row in rows), *later]))
+            return [_event(*row) for row in connection.execute(_NEWEST_REVIEWS, asked).all()]
 
     def review(self, review_id: str, size: int) -> list[Event]:
         """A review and all entries about it, in log order."""
-        entry = tables.entry
-        query = select(entry.c.idx, entry.c.data).where(entry.c.review_id == review_id, entry.c.idx < size)
         with self._store.read() as connection:
-            row = connection.execute(query).first()
-            if row is None:
-                raise NotFound("review_not_found", f"the log of {size} entries has no review {review_id[:40]!r}")
-            return _events(connection, [(row.idx, bytes(row.data)), *_about(connection, [row.idx], size)])
+            rows = connection.execute(_REVIEW, {"review_id": review_id, "size": size}).all()
+        if not rows:
+            raise NotFound("review_not_found", f"the log of {size} entries has no review {review_id[:40]!r}")
+        return [_event(*row) for row in rows]
 
 
-def _about(connection: Connection, reviews: Sequence[int], size: int) -> list[tuple[int, bytes]]:
-    entry = tables.entry
-    query = select(entry.c.idx, entry.c.data).where(entry.c.about.in_(reviews), entry.c.idx < size)
-    return [(row.idx, bytes(row.data)) for row in connection.execute(query.order_by(entry.c.idx))]
-
-
-def _events(connection: Connection, rows: Iterable[tuple[int, bytes]]) -> list[Event]:
-    entries = [(index, parse_entry(data)) for index, data in rows]
-    with_text = [index for index, entry in entries if entry.members.get("text") is not None]
-    openings = read_openings(connection, with_text) if with_text else {}
-    return [Event(index, entry, Opening(*openings[index]) if index in openings else None) for index, entry in entries]
+def _event(index: int, data: bytes, text: str | None, salt: bytes | None) -> Event:
+    """An entry of ours was read strictly when it came in; reading it so again would take most of an answer's time."""
+    data = bytes(data)
+    try:
+        members = {} if data.startswith(b"sha256:") else msgspec.json.decode(data)
+        entry = Entry(data, members.get("type", VRP_ARTIFACT), members, leaf_hash(data))
+    except (msgspec.DecodeError, AttributeError):
+        raise NotStored(f"entry {index} is damaged") from None
+    return Event(index, entry, None if text is None else Opening(text, bytes(salt or b"")))

@@ -129,12 +129,15 @@ class TileTree:
         return self._hashes(multiproof_subtrees(indices, size), size)
 
     def _hashes(self, subtrees: Sequence[Subtree], size: int) -> list[bytes]:
-        parts = [[_place(lo, hi) for lo, hi in perfect_subtrees(*subtree)] for subtree in subtrees]
-        tiles = self._expanded({(level, index) for part in parts for level, index, _, _ in part}, size)
-        return [
-            fold_edge([tiles[level, index][height][at : at + HASH_SIZE] for level, index, height, at in part])
-            for part in parts
-        ]
+        """All but the subtrees at the right edge are perfect, and have their hash in one place."""
+        uneven = {subtree: perfect_subtrees(*subtree) for subtree in subtrees if not _is_perfect(*subtree)}
+        places = {subtree: _place(*subtree) for subtree in subtrees if subtree not in uneven}
+        places |= {part: _place(*part) for parts in uneven.values() for part in parts}
+        tiles = self._expanded({place[0] for place in places.values()}, size)
+        hashes = {part: tiles[tile][height][at : at + HASH_SIZE] for part, (tile, height, at) in places.items()}
+        for subtree, parts in uneven.items():
+            hashes[subtree] = fold_edge([hashes[part] for part in parts])
+        return [hashes[subtree] for subtree in subtrees]
 
     def _expanded(self, places: Iterable[tuple[int, int]], size: int) -> dict[tuple[int, int], Expanded]:
         """Expanded tiles by level and index, all that are not in the cache by one read."""
@@ -155,10 +158,14 @@ class TileTree:
         return found
 
 
-def _place(lo: int, hi: int) -> tuple[int, int, int, int]:
-    """Where the root of a perfect subtree is found: tile level, tile index, height in the tile, offset in bytes."""
+def _is_perfect(lo: int, hi: int) -> bool:
+    return not hi - lo & hi - lo - 1
+
+
+def _place(lo: int, hi: int) -> tuple[tuple[int, int], int, int]:
+    """Where the root of a perfect subtree is found: tile level and index, height in the tile, offset in bytes."""
     level, height = divmod((hi - lo).bit_length() - 1, HEIGHT)
-    return level, lo >> HEIGHT * (level + 1), height, ((lo >> HEIGHT * level) % WIDTH >> height) * HASH_SIZE
+    return (level, lo >> HEIGHT * (level + 1)), height, ((lo >> HEIGHT * level) % WIDTH >> height) * HASH_SIZE
 
 
 def _prefix(rows: Mapping[int, bytes], tile: int, width: int) -> bytes:

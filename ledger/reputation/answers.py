@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from ledger.canon import base64, did, strict_json
+from ledger.canon import base64, did
 from ledger.errors import BadRequest, StaylogError
 from ledger.log import answers
 from ledger.log.face import Event, history, statistics, summary
 from ledger.log.hostmap import map_key
-from ledger.log.reader import Reader
+from ledger.log.reader import Reader, RecordState
 from ledger.log.record import sublog_leaf
 from ledger.log.tree import leaf_hash
-from ledger.store.rows import Published, RecordVersion
+from ledger.store.rows import Published
 
 PROOFS = ("none", "full", "aggregate", "page")
 TEXTS = ("verified", "all", "none")
@@ -43,14 +43,13 @@ def reputation(reader: Reader, host: str, query: Query) -> bytes:
     """The answer about `host` as JSON. A host nobody reviewed is answered too."""
     did.check(host)
     state, before = _state(reader, query)
-    version = reader.record(host, state.size)
-    record = strict_json.loads(version.data) if version else None
-    beside = {"as_of": _as_of(reader, version), "statistics": statistics(host, record)}
+    stored = reader.record(host, state.size)
+    record = msgspec.json.decode(stored.data) if stored else None
     if query.proof == "none":
         answer = {**summary(host, record), **_listed(reader, host, state.size, before, query)}
     else:
-        answer = _proved(reader, host, state, before, version, query)
-    return msgspec.json.encode({**answer, **beside})
+        answer = _proved(reader, host, state, before, stored, query)
+    return msgspec.json.encode({**answer, "statistics": statistics(record), "as_of": _as_of(stored)})
 
 
 def _state(reader: Reader, query: Query) -> tuple[Published, int]:
@@ -67,12 +66,9 @@ def _state(reader: Reader, query: Query) -> tuple[Published, int]:
     return reader.published_at(int(match[1])), int(match[2])
 
 
-def _as_of(reader: Reader, version: RecordVersion | None) -> dict[str, Any] | None:
+def _as_of(stored: RecordState | None) -> dict[str, Any] | None:
     """The checkpoint that first covered the host's last event: the same until the next one."""
-    if version is None:
-        return None
-    first = reader.published_from(version.size)
-    return {"size": first.size, "root": base64.encode(first.root), "at": first.at}
+    return {"size": stored.as_of, "root": base64.encode(stored.root), "at": stored.at} if stored else None
 
 
 def _listed(reader: Reader, host: str, size: int, before: int, query: Query) -> dict[str, Any]:
@@ -89,22 +85,22 @@ def _run(reviews: list[dict[str, Any]], size: int, limit: int) -> dict[str, Any]
 
 
 def _proved(
-    reader: Reader, host: str, state: Published, before: int, version: RecordVersion | None, query: Query
+    reader: Reader, host: str, state: Published, before: int, stored: RecordState | None, query: Query
 ) -> dict[str, Any]:
     path = reader.map.prove(state.map_top, map_key(host), state.map_root)
     map_head = reader.entries(state.size - 1, state.size)[0].decode()
-    view = answers.View(host, state.note, state.size, map_head, path, version.data if version else None)
+    view = answers.View(host, state.note, state.size, map_head, path, stored.data if stored else None)
     if query.proof == "aggregate":
         return answers.aggregate(view, reader.tree)
-    count = strict_json.loads(version.data)["events"] if version else 0
+    count = msgspec.json.decode(stored.data)["events"] if stored else 0
     if query.proof == "full" and count > answers.MAX_FULL_EVENTS:
         raise StaylogError(
             "proof_too_large",
             f"this host has {count} events; above {answers.MAX_FULL_EVENTS} ask for "
             f"proof=page&from=0&count={answers.MAX_PAGE_EVENTS}&size={state.size} and go on from there",
         )
-    entries = reader.host_entries(host, state.size) if version else []
-    if query.proof == "page" and version:
+    entries = reader.host_entries(host, state.size) if stored else []
+    if query.proof == "page" and stored:
         part = entries[query.start : query.start + query.count]
         sublog = [sublog_leaf(index, leaf_hash(data)) for index, data in entries]
         events = reader.events(part)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, LargeBinary, RowMapping, Table, bindparam, select
 
 from ledger.errors import NotStored
-from ledger.store.tables import checkpoint, entry, log_head, page, record, tile
+from ledger.store.tables import checkpoint, entry, log_head, page, tile
 
 # Both drivers take at least this many values in one statement.
 MAX_VALUES = 30_000
@@ -48,17 +48,10 @@ class RecordVersion:
 _HEAD = select(log_head)
 _NEWEST = select(checkpoint).order_by(checkpoint.c.size.desc()).limit(1)
 _AT = select(checkpoint).where(checkpoint.c.size == bindparam("size"))
-_FROM = select(checkpoint).where(checkpoint.c.size >= bindparam("size")).order_by(checkpoint.c.size).limit(1)
 _ENTRIES = (
     select(entry.c.idx, entry.c.data, entry.c.host_key)
     .where(entry.c.idx >= bindparam("start"), entry.c.idx < bindparam("stop"))
     .order_by(entry.c.idx)
-)
-_RECORD = (
-    select(record)
-    .where(record.c.host_key == bindparam("host"), record.c.size <= bindparam("size"))
-    .order_by(record.c.size.desc())
-    .limit(1)
 )
 
 
@@ -82,7 +75,7 @@ def _insert(table: Table, count: int, dialect: str) -> str:
     ]
     names = ", ".join(column.name for column in table.columns)
     row = f"({', '.join(marks)})"
-    return f"INSERT INTO {table.name} ({names}) VALUES {', '.join([row] * count)}"  # noqa: S608 (names of our tables)
+    return f"INSERT INTO {table.name} ({names}) VALUES {', '.join([row] * count)}"
 
 
 def read_head(connection: Connection) -> Head | None:
@@ -96,11 +89,6 @@ def newest_published(connection: Connection) -> Published | None:
 
 def published_at(connection: Connection, size: int) -> Published | None:
     return _published(connection.execute(_AT, {"size": size}).mappings().first())
-
-
-def published_from(connection: Connection, size: int) -> Published | None:
-    """The first checkpoint that covers `size` entries."""
-    return _published(connection.execute(_FROM, {"size": size}).mappings().first())
 
 
 def published_below(connection: Connection, size: int | None, count: int) -> list[Published]:
@@ -135,17 +123,11 @@ def read_openings(connection: Connection, indices: Sequence[int]) -> dict[int, t
 def newest_records(connection: Connection, hosts: Iterable[bytes], size: int) -> dict[bytes, RecordVersion]:
     """Each host's record in the tree of `size` entries, by map key."""
     query = (
-        "SELECT host_key, size, data, edge FROM record WHERE (host_key, size) IN (SELECT host_key, max(size) "  # noqa: S608
+        "SELECT host_key, size, data, edge FROM record WHERE (host_key, size) IN (SELECT host_key, max(size) "
         f"FROM record WHERE host_key IN {{}} AND size <= {size:d} GROUP BY host_key)"
     )
     rows = select_in(connection, query, list(hosts))
     return {bytes(host): RecordVersion(at, bytes(data), bytes(edge)) for host, at, data, edge in rows}
-
-
-def record_at(connection: Connection, host: bytes, size: int) -> RecordVersion | None:
-    """The host's record in the tree of `size` entries."""
-    row = connection.execute(_RECORD, {"host": host, "size": size}).first()
-    return None if row is None else RecordVersion(row.size, bytes(row.data), bytes(row.edge))
 
 
 def select_in(connection: Connection, query: str, keys: Sequence[Any]) -> Iterator[Any]:
@@ -153,7 +135,7 @@ def select_in(connection: Connection, query: str, keys: Sequence[Any]) -> Iterat
     for start in range(0, len(keys), MAX_KEYS):
         part = tuple(keys[start : start + MAX_KEYS])
         mark = "?" if connection.dialect.name == "sqlite" else "%b" if isinstance(part[0], bytes) else "%s"
-        yield from connection.exec_driver_sql(query.format(f"({', '.join([mark] * len(part))})"), part)
+        yield from connection.exec_driver_sql(query.format(f"({', '.join([mark] * len(part))})"), part).all()
 
 
 class Rows:
@@ -188,5 +170,5 @@ class Rows:
 def _by_id(connection: Connection, table: Table, ids: Sequence[int]) -> dict[int, bytes]:
     # A damaged page may name a number that no column holds.
     possible = [key for key in ids if key < 1 << 63]
-    rows = select_in(connection, f"SELECT id, data FROM {table.name} WHERE id IN {{}}", possible)  # noqa: S608
+    rows = select_in(connection, f"SELECT id, data FROM {table.name} WHERE id IN {{}}", possible)
     return {key: bytes(data) for key, data in rows}

@@ -272,6 +272,22 @@ def change_absence(random: Random, answer: Answer) -> bool | None:
     return None
 
 
+def change_statistics(random: Random, answer: Answer) -> bool | None:
+    """A count, a sum or a mean of the statistics; or statistics out of nothing."""
+    statistics = answer.get("statistics")
+    if not statistics:
+        answer["statistics"] = {"events": random.randrange(10**6, 10**7)}
+        return None
+    place: Any = statistics
+    while isinstance(place, dict | list) and place:
+        parent, key = place, random.choice(list(place) if isinstance(place, dict) else range(len(place)))
+        place = place[key]
+    if isinstance(place, dict):
+        return False
+    parent[key] = 3.3 if place is None else place + 1 if isinstance(place, int) else round(place - 0.1, 1)
+    return None
+
+
 def change_page(random: Random, answer: Answer) -> bool | None:
     if "from" not in answer["proof"]:
         return False
@@ -301,4 +317,5 @@ MUTATIONS: list[Mutation] = [
         change_absence,
     ),
     *(change_page, change_page, change_absence, change_summary, change_map_head, change_record, break_the_form),
+    *(change_statistics, change_statistics),
 ]

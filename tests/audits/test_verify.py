@@ -16,7 +16,7 @@ from ledger.errors import Malformed, NotProved, StaylogError
 from ledger.log import answers
 from ledger.log.checkpoint import Checkpoint, sign_checkpoint
 from ledger.log.entries import make_entry
-from ledger.log.face import Event, summary
+from ledger.log.face import Event, statistics, summary
 from ledger.log.hostmap import map_key, map_value
 from ledger.log.pages import MemoryPages, PagedMap
 from ledger.log.record import fold
@@ -72,6 +72,26 @@ def test_pages_together_are_a_full_answer(seed: int, count: int) -> None:
                     standalone(*part, host=HOSTS[0])
 
 
+def with_statistics(answer: dict[str, Any]) -> dict[str, Any]:
+    """As the service gives it."""
+    record = answer["proof"]["record"]
+    return {**answer, "statistics": statistics(strict_json.loads(record) if record else None)}
+
+
+@pytest.mark.parametrize("kind", ["full", "aggregate", "page"])
+def test_the_statistics_are_those_of_the_record(kind: str) -> None:
+    world = World(3, HOSTS[:2]).grow(8)
+    for host in (HOSTS[0], NOBODY):
+        answer = with_statistics(world.log.answer(host, kind))
+        verify_answer(encoded(answer), LOG, host)
+        standalone(encoded(answer), host=host)
+        answer["statistics"] = {**(answer["statistics"] or {}), "repeats": 77}
+        with pytest.raises(NotProved, match="statistics"):
+            verify_answer(encoded(answer), LOG, host)
+        with pytest.raises(standalone_verify.Wrong, match="statistics"):
+            standalone(encoded(answer), host=host)
+
+
 # 12 runs of 1,000 lies; the runs are what parallel workers share.
 LIES = 1000
 
@@ -81,7 +101,7 @@ def test_no_lie_verifies(seed: int) -> None:
     random = Random(seed)
     world = World(seed, HOSTS[:3]).grow(6)
     truths = [
-        (host, world.log.answer(host, kind, start=start, count=4))
+        (host, with_statistics(world.log.answer(host, kind, start=start, count=4)))
         for host in (*HOSTS[:3], NOBODY)
         for kind, start in (("full", 0), ("full", 0), ("aggregate", 0), ("page", 1))
         if kind != "page" or len(world.log.answer(host)["proof"]["events"]) > 1

@@ -106,7 +106,7 @@ def test_levels_rest_on_the_bookings_of_the_code() -> None:
 
 def test_categories_and_evidence_are_those_of_the_code() -> None:
     sums = SCHEMAS["record.v1.json"]["$defs"]["sums"]
-    averages = SCHEMAS["answer.v1.json"]["properties"]["average_ratings"]
+    averages = SCHEMAS["answer.v1.json"]["$defs"]["averages"]
     rated = [name for name in CATEGORIES if name not in members.OPTIONAL_CATEGORIES]
     for definition in (COMMON["ratings"], sums, averages):
         assert list(definition["properties"]) == list(CATEGORIES)
@@ -130,7 +130,9 @@ def test_answer_has_the_members_of_the_code() -> None:
     schema = SCHEMAS["answer.v1.json"]
     told = TOLD.log.answer(world.COTTAGE)
     assert schema["required"] == [*face.summary(world.COTTAGE, None), "proof"]
-    assert set(schema["properties"]) == {*told}
+    assert set(schema["properties"]) == {*told, "as_of", "next_cursor", "statistics"}
+    record = json.loads(told["proof"]["record"])
+    assert schema["$defs"]["statistics"]["required"] == [*face.statistics(record) or ()]
     assert set(schema["$defs"]["listed_review"]["required"]) == {*told["review_history"][0]}
     common = set(schema["$defs"]["proof_members"]["required"])
     for kind, names in audits_answer._MEMBERS.items():
