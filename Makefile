@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The stamp names the version, so that another PYTHON makes another .venv.
 READY := .venv/ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test bench lint lock
+.PHONY: help setup demo serve test bench hammer lint lock
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -31,11 +31,14 @@ lint: setup ## ruff, mypy --strict and the layer rules
 bench: setup ## compare with peers and bounds, in one run
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-serve: ## (to come) run the service
-	@echo "There is no service yet: this version is the log as a library and its verifiers." >&2; exit 2
+serve: setup ## run the service on http://127.0.0.1:8080, with its data in ./data
+	@$(BIN)/staylog serve $(ARGS)
+
+hammer: setup ## kill a writing ledger again and again, and look whether anything is lost (ARGS=--help)
+	@$(BIN)/python -m tests.crash.hammer $(ARGS)
 
 demo: ## (to come) tell the story end to end
-	@echo "There is no demo yet: this version is the log as a library and its verifiers." >&2; exit 2
+	@echo "There is no demo yet: see docs/guides/operator.md for what can be tried." >&2; exit 2
 
 lock: ## pin what pyproject.toml asks for, with hashes and without host names
 	@$(PYTHON) -m venv .venv-lock
