@@ -50,14 +50,15 @@ about one host can be checked offline: that nothing was left out, and that every
 @get(
     "/health",
     response_headers={"Cache-Control": "no-store"},
-    responses=responses("log_behind", "log_forked", "log_damaged"),
+    responses=responses("log_behind", "log_forked", "log_damaged", "storage_full"),
     sync_to_thread=False,
     tags=["service"],
 )
 def health(ledger: NamedDependency[Ledger]) -> Health:
-    """Whether the log takes part: 503 with the reason when it refuses to sign."""
-    if ledger.sequencer.halted is not None:
-        raise ledger.sequencer.halted
+    """Whether the log takes part: 503 with the reason when it refuses to sign, or its database does not answer."""
+    trouble = ledger.sequencer.halted or ledger.reader.trouble
+    if trouble is not None:
+        raise trouble
     newest = ledger.reader.published
     return Health("ok", newest.size, ledger.origin, newest.at)
 

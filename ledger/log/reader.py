@@ -73,6 +73,8 @@ class Reader:
         self.tree = TileTree(rows, CACHED_TILES)
         self.map = PagedMap(rows)
         self._newest: Published | None = None
+        # Why other processes' checkpoints may be missing here, while they are.
+        self.trouble: Unavailable | None = None
         self._stop = Signal()
         self._thread: Thread | None = None
 
@@ -109,8 +111,9 @@ class Reader:
         while not self._stop.wait(FOLLOW_SECONDS):
             try:
                 self.refresh()
-            except Unavailable:
-                continue  # what was published stays so; whoever asks for more is told
+                self.trouble = None
+            except Unavailable as error:
+                self.trouble = error
 
     def published_at(self, size: int | None) -> Published:
         """The checkpoint of `size`, the newest for None."""

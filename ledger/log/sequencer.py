@@ -118,6 +118,7 @@ class Sequencer:
             return []
         outcomes = self._integrate(drafts, together=True, progress=progress)
         published = self._publish()
+        self._tidy(len(drafts))
         return [_integrated(outcome, published) for outcome in outcomes if not isinstance(outcome, StaylogError)]
 
     def _run(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from ledger.errors import Misconfigured, Unavailable
 
@@ -18,7 +19,8 @@ from ledger.errors import Misconfigured, Unavailable
 BUSY_SECONDS = 60
 # Any number, the same in all replicas: advisory locks are named by numbers, in each database apart.
 WRITE_LOCK = 0x57A1106
-READERS = 16
+# As many as a service has threads that read; more than half of them are let go when they are not used.
+READERS, MORE_READERS = 16, 32
 
 _SQLITE = {"journal_mode": "wal", "synchronous": 2}
 _POSTGRESQL = {"synchronous_commit": "on", "fsync": "on", "full_page_writes": "on"}
@@ -74,13 +76,13 @@ class Store:
         if self.is_sqlite:
             # Without an isolation level the driver starts no transactions of its own.
             arguments: dict[str, Any] = {"isolation_level": None, "timeout": BUSY_SECONDS, "check_same_thread": False}
-            engine = create_engine(self.url, connect_args=arguments, pool_size=READERS)
+            engine = create_engine(self.url, connect_args=arguments, pool_size=READERS, max_overflow=MORE_READERS)
             event.listen(engine, "connect", _make_sqlite_durable)
             if not reading:
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         else:
             level = "AUTOCOMMIT" if reading else "READ COMMITTED"
-            engine = create_engine(self.url, isolation_level=level, pool_size=READERS)
+            engine = create_engine(self.url, isolation_level=level, pool_size=READERS, max_overflow=MORE_READERS)
             event.listen(engine, "connect", _make_postgresql_durable)
         return engine
 
@@ -127,6 +129,8 @@ def _translated() -> Iterator[None]:
     """What is wrong with the storage, as a refusal that says whether to try again; bugs pass as they are."""
     try:
         yield
+    except PoolTimeout as error:
+        raise Unavailable("busy", "all connections to the database are in use; try again in a moment") from error
     except DBAPIError as error:
         refusal = refusal_of(error)
         if refusal is None:

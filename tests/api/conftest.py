@@ -19,6 +19,7 @@ from api.server import config
 from ledger.folder import Ledger, init_folder, open_ledger
 from ledger.log.drafts import make_draft
 from ledger.settings import Settings
+from tests.engines import PostgresServer
 from tests.world import World
 
 BASE = "https://ledger.example"
@@ -77,8 +78,8 @@ class Service:
         assert self.ledger.reader.published.size == len(self.world.log.entries)
 
 
-def make_ledger(folder: Path) -> Ledger:
-    settings = Settings.of(folder / "ledger", base_url=BASE)
+def make_ledger(folder: Path, database_url: str | None = None) -> Ledger:
+    settings = Settings.of(folder / "ledger", database_url, BASE)
     init_folder(settings)
     return open_ledger(settings)
 
@@ -94,8 +95,8 @@ def serve(ledger: Ledger) -> tuple[uvicorn.Server, Thread, int]:
     return server, thread, listener.getsockname()[1]
 
 
-def run_service(folder: Path, fill: Callable[[Service], None]) -> Iterator[Service]:
-    ledger = make_ledger(folder)
+def run_service(folder: Path, database_url: str | None, fill: Callable[[Service], None]) -> Iterator[Service]:
+    ledger = make_ledger(folder, database_url)
     world = World(seed=5, hosts=HOSTS)
     with httpx.Client(trust_env=False) as client:
         service = Service(ledger, world, 0, client)
@@ -120,16 +121,20 @@ def _fill(service: Service) -> None:
         )
 
 
-@pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Shared by all tests that only read; about 1,300 entries, one host with 1,005 events."""
-    yield from run_service(tmp_path_factory.mktemp("service"), _fill)
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Shared by all tests that only read; about 1,300 entries, one host with 1,005 events; one on each engine."""
+    url = None
+    if request.param == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        url = server.url("service")
+    yield from run_service(tmp_path_factory.mktemp("service"), url, _fill)
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Service]:
-    """A service of one's own, to write to and to break."""
-    yield from run_service(tmp_path, lambda service: service.grow(*([service.world.review] * 3)))
+def fresh(tmp_path: Path, database_url: str) -> Iterator[Service]:
+    """A service of one's own, on each engine, to write to and to break."""
+    yield from run_service(tmp_path, database_url, lambda service: service.grow(*([service.world.review] * 3)))
 
 
 @pytest.fixture
