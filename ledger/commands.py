@@ -229,4 +229,8 @@ def refusals(status: int = 1) -> Iterator[None]:
 
 
 def _say(error: StaylogError) -> None:
-    Console(stderr=True).print(f"[red]refused[/] [dim]({error.code})[/] {escape(error.message)}", soft_wrap=True)
+    console = Console(stderr=True)
+    console.print(f"[red]refused[/] [dim]({error.code})[/] {escape(error.message)}", soft_wrap=True)
+    # What the driver says is for the operator only, never for those who ask over the network.
+    if driver := getattr(error.__cause__, "orig", None):
+        console.print(f"[dim]{escape(str(driver).strip())}[/]", soft_wrap=True)

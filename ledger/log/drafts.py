@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.canon import base64, jcs, strict_json
+from ledger.canon import base64, strict_json
 from ledger.errors import BadEntry, Malformed
 from ledger.log.entries import MEMBERS, VRP_ARTIFACT, Entry, make_entry, parse_entry
 from ledger.log.openings import Opening, commitment
@@ -14,25 +14,28 @@ from ledger.log.tree import leaf_hash
 OWN_TYPES = {"genesis", "map_head"}
 
 _ANY_TIME = "2000-01-01T00:00:00Z"
+_AT = b'"at":"%s"' % _ANY_TIME.encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`opening` is the text that a review or response commits to, where it may be served. A second draft with the same
-    `key` is a repetition: it gets the entry of the first."""
+    """`members` are the entry's, but for `at`. `opening` is the text that a review or response commits to, where it may
+    be served. A second draft with the same `key` is a repetition: it gets the entry of the first."""
 
     type: str
     members: Mapping[str, Any]
+    # The entry's bytes at `_ANY_TIME`.
+    form: bytes
     opening: Opening | None = None
     key: bytes | None = None
 
     def at(self, time: str) -> Entry:
         """The entry. Its members were checked when the draft was made; a time changes nothing about them."""
         if self.type == VRP_ARTIFACT:
-            return parse_entry(self.members["artifact"])
-        members = {"type": self.type, "v": 1, **self.members, "at": time}
-        data = jcs.dumps_plain(members)
-        return Entry(data, self.type, members, leaf_hash(data))
+            return parse_entry(self.form)
+        # No text in an entry has a bare quotation mark, so this is the member and nothing else.
+        data = self.form.replace(_AT, b'"at":"%s"' % time.encode(), 1)
+        return Entry(data, self.type, {**self.members, "at": time}, leaf_hash(data))
 
 
 def make_draft(
@@ -45,15 +48,15 @@ def make_draft(
         if type_ not in ("review", "response") or committed is None:
             raise BadEntry("entry_invalid", f"a {type_} without a text commitment has no opening")
         opening.require(committed)
-    kept = {name: value for name, value in checked.members.items() if name not in ("type", "v", "at")}
-    return Draft(type_, kept, opening, key)
+    kept = {name: value for name, value in checked.members.items() if name != "at"}
+    return Draft(type_, kept, checked.data, opening, key)
 
 
 def artifact_draft(digest: bytes) -> Draft:
     """A VRP artifact by the SHA-256 of its bytes; the same artifact again is the same leaf."""
     data = b"sha256:" + digest.hex().encode()
     parse_entry(data)
-    return Draft(VRP_ARTIFACT, {"artifact": data}, key=b"vrp " + digest)
+    return Draft(VRP_ARTIFACT, {}, data, key=b"vrp " + digest)
 
 
 def parse_draft(line: bytes | str, new_salt: bytes) -> Draft:

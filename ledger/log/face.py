@@ -5,6 +5,7 @@ Service and verifier derive them with the same functions; a verifier compares, s
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -95,6 +96,7 @@ def _evidence(members: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=1024)
 def issuer_name(issuer: str) -> str | None:
     """A DID as it is, an https issuer by its host name."""
     return issuer if issuer.startswith("did:") else urlsplit(issuer).hostname

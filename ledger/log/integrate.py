@@ -7,9 +7,9 @@ log here instead of being signed.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import astuple, dataclass, field
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection
 
 from ledger.canon import base64
 from ledger.canon.times import format_time
@@ -26,9 +26,16 @@ from ledger.log.tiles import Appender, MemoryTiles, TileTree
 from ledger.log.tree import EMPTY_ROOT
 from ledger.store import tables
 from ledger.store.engine import Store
-from ledger.store.rows import Head, Rows, insert_rows, newest_published, newest_records, read_head, select_in
+from ledger.store.rows import Head, Rows, insert_rows, newest_published, newest_records, read_head, run, select_in
 
 _REPLACE = " ON CONFLICT (id) DO UPDATE SET data = excluded.data"
+_MOVE = (
+    "UPDATE log_head SET size = ?, root = ?, map_top = ?, map_root = ?, pages = ?, at = ? WHERE size = ? RETURNING size"
+)
+_ERASE_TEXT = "DELETE FROM opening WHERE idx = ?"
+_ERASE_RESPONSE = "DELETE FROM opening WHERE idx IN (SELECT idx FROM entry WHERE about = ?)"
+# Recent map pages that the writer keeps: those of 150,000 hosts, in some 60 MiB.
+CACHED_PAGES = 1 << 16
 
 
 class Unsigned(Exception):
@@ -52,6 +59,15 @@ class Placed:
     repeated: bool = False
 
 
+@dataclass(slots=True)
+class Written:
+    """What the last transaction wrote: map pages by number, and each host's newest record with the edge behind it."""
+
+    size: int = 0
+    pages: dict[int, bytes] = field(default_factory=dict)
+    records: dict[bytes, bytes] = field(default_factory=dict)
+
+
 # What became of a draft.
 Outcome = Placed | StaylogError
 
@@ -67,6 +83,7 @@ class Integrator:
         self._rows: Rows
         self._map: PagedMap
         self._appender: Appender
+        self.written = Written()
         self._forget()
 
     def integrate(
@@ -74,6 +91,7 @@ class Integrator:
     ) -> list[Outcome]:
         """One durable transaction; no drafts at all make a lone map head. A draft that breaks a rule is refused by
         itself, or, when all are to be added `together`, with all others."""
+        written = Written()
         try:
             with self._store.write() as connection:
                 head = self._begin(connection)
@@ -82,7 +100,7 @@ class Integrator:
                     batch = Batch(connection, head, self._rows, self._map, self._appender, self._now(head))
                     outcomes += batch.take(drafts[start : start + MAX_BATCH])
                     if batch.entries or not drafts:
-                        head = batch.close()
+                        head = batch.close(written)
                     progress(len(outcomes))
                 refusals = {place: item for place, item in enumerate(outcomes) if isinstance(item, StaylogError)}
                 if together and refusals:
@@ -92,6 +110,7 @@ class Integrator:
             if isinstance(error, NotStored | NotProved):
                 raise Halted("log_damaged", f"what the log rests on is damaged: {error}; run `staylog fsck`") from error
             raise
+        self.written = written
         return outcomes
 
     def _begin(self, connection: Connection) -> Head:
@@ -115,7 +134,7 @@ class Integrator:
 
     def _forget(self) -> None:
         self._rows = Rows(lambda: nullcontext(self._connection))
-        self._map = PagedMap(self._rows)
+        self._map = PagedMap(self._rows, CACHED_PAGES)
         self._appender = Appender(MemoryTiles())
 
 
@@ -129,7 +148,7 @@ def begin_log(store: Store, genesis: Draft, at: str) -> None:
         rows = Rows(lambda: nullcontext(connection))
         batch = Batch(connection, head, rows, PagedMap(rows), Appender(rows, 0), at)
         batch.take([genesis])
-        batch.close()
+        batch.close(Written())
 
 
 @dataclass(slots=True)
@@ -155,7 +174,7 @@ class Batch:
         self.folds = self._resume(drafts)
         return [self._take(draft) for draft in drafts]
 
-    def close(self) -> Head:
+    def close(self, written: Written) -> Head:
         """Write everything: entries, openings, records, map pages, tiles, and the head by compare-and-set."""
         size = self.head.size + len(self.entries)
         hosts = {entry.host for entry in self.entries if entry.host is not None}
@@ -171,6 +190,9 @@ class Batch:
         ]
         insert_rows(self.connection, tables.record, versions)
         insert_rows(self.connection, tables.page, list(self.rows.new.items()))
+        written.size = head.size
+        written.pages |= self.rows.new
+        written.records |= {host: data + edge for host, _, data, edge in versions}
         self.rows.new.clear()
         insert_rows(self.connection, tables.tile, list(self.appender.take_rows().items()), on_conflict=_REPLACE)
         self._move_head(head)
@@ -203,7 +225,7 @@ class Batch:
     def _known_keys(self, drafts: Sequence[Draft]) -> dict[bytes, int]:
         keys = [draft.key for draft in drafts if draft.key is not None]
         rows = select_in(self.connection, "SELECT key, idx FROM submission WHERE key IN {}", keys)
-        return {bytes(key): index for key, index in rows}
+        return dict(rows)
 
     def _known_review_ids(self, drafts: Sequence[Draft]) -> set[str]:
         ids = [draft.members["review_id"] for draft in drafts if draft.type == "review"]
@@ -251,7 +273,7 @@ class Batch:
     def _proved_entries(self, indices: Sequence[int]) -> dict[int, Entry]:
         tree, found = TileTree(self.rows), {}
         for index, data in select_in(self.connection, "SELECT idx, data FROM entry WHERE idx IN {}", indices):
-            found[index] = parse_entry(bytes(data))
+            found[index] = parse_entry(data)
             path = tree.inclusion(index, self.head.size)
             verify_inclusion(found[index].leaf_hash, index, self.head.size, path, self.head.root)
         return found
@@ -273,17 +295,11 @@ class Batch:
 
     def _erase(self, redaction: Draft) -> None:
         """The text goes in the transaction that says so; a commitment without its salt says nothing."""
-        review, opening = redaction.members["review"], tables.opening
-        if redaction.members["part"] == "text":
-            self.connection.execute(delete(opening).where(opening.c.idx == review))
-            return
-        # The one other entry about a review that has a text is its response.
-        about = select(tables.entry.c.idx).where(tables.entry.c.about == review)
-        self.connection.execute(delete(opening).where(opening.c.idx.in_(about)))
+        # The one entry about a review that has a text is its response.
+        delete = _ERASE_TEXT if redaction.members["part"] == "text" else _ERASE_RESPONSE
+        run(self.connection, delete, (redaction.members["review"],))
 
     def _move_head(self, head: Head) -> None:
-        moved = self.connection.execute(
-            update(tables.log_head).where(tables.log_head.c.size == self.head.size).values(**asdict(head))
-        )
-        if moved.rowcount != 1:
+        moved = run(self.connection, _MOVE, (*astuple(head), self.head.size))
+        if len(moved) != 1:
             raise Halted("log_forked", f"another writer moved the head on from {self.head.size} inside our transaction")

@@ -16,6 +16,7 @@ from ledger.errors import Halted, Malformed, Misconfigured, NotProved, NotStored
 from ledger.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
 from ledger.log.entries import parse_entry
 from ledger.log.hostmap import map_value
+from ledger.log.integrate import Written
 from ledger.log.mark import Mark, MarkFile
 from ledger.log.note import ED25519, Verifier
 from ledger.log.pages import PagedMap
@@ -60,16 +61,20 @@ class Publisher:
         # Told after each step of a publication; crash tests stop the process there.
         self._on_step = on_step
         self._log = Verifier(origin, ED25519, bytes(key.verify_key))
+        # The tree that was verified last.
+        self._tree: Appender | None = None
 
-    def publish(self) -> Published:
-        """The newest checkpoint, after signing the committed head if nobody did."""
+    def publish(self, written: Written | None = None) -> Published:
+        """The newest checkpoint, after signing the committed head if nobody did; `written` is what was just committed,
+        where this process did it."""
         with self._store.read() as connection:
             mark, newest, head = self._state(connection)
             _check_mark(mark, head)
+            _check_history(connection, mark, newest)
             if newest is not None and newest.size == head.size:
                 return newest
             try:
-                verify_head(connection, self._log, newest, head)
+                self._verify(connection, newest, head, written)
             except (NotStored, NotProved, Malformed) as error:
                 raise Halted(
                     "log_damaged", f"entries from {newest.size if newest else 0} on were not signed: {error}"
@@ -88,18 +93,24 @@ class Publisher:
         """At start: the newest checkpoint is ours, the tiles give its root, and nothing newer was ever signed."""
         with self._store.read() as connection:
             mark, newest, head = self._state(connection)
-            known = [] if mark is None else [mark]
-            if newest is not None:
-                known.append(self._own(newest))
+            own = None if newest is None else self._own(newest)
             _check_mark(mark, head)
-            tree = TileTree(Rows(lambda: nullcontext(connection)))
-            for signed in known:
-                if tree.root(signed.size) != signed.root:
-                    raise Halted(
-                        "log_forked",
-                        f"the database gives another root for the first {signed.size} entries than the one that was "
-                        f"signed ({base64.encode(signed.root)}). {WHAT_TO_DO}",
-                    )
+            _check_history(connection, mark, None)
+            _check_history(connection, own, None)
+
+    def _verify(self, connection: Connection, signed: Published | None, head: Head, written: Written | None) -> None:
+        """Derive `head` again from what was signed last and the stored bytes after it, or raise."""
+        rows = Rows(lambda: nullcontext(connection))
+        tree, self._tree = self._tree, None
+        if tree is None or signed is None or (tree.size, tree.root()) != (signed.size, signed.root):
+            tree = _signed_tree(rows, self._log, signed)
+        hosts = _verify_tree(connection, rows, tree, head)
+        new_pages = range(signed.pages if signed else 0, head.pages)
+        if written is not None and written.pages.keys() == set(new_pages):
+            _verify_written(connection, rows, written)
+        else:
+            _verify_map(connection, rows, head, new_pages.start, hosts)
+        self._tree = tree
 
     def _own(self, newest: Published) -> Mark:
         try:
@@ -139,25 +150,42 @@ def _check_mark(mark: Mark | None, head: Head) -> None:
         )
 
 
-def verify_head(connection: Connection, log: Verifier, signed: Published | None, head: Head) -> None:
-    """Derive `head` again from what was signed last and the stored bytes after it, or raise."""
-    rows, start = Rows(lambda: nullcontext(connection)), 0
-    if signed is not None:
-        checkpoint, start = open_checkpoint(signed.note, log), signed.size
-        if (checkpoint.size, checkpoint.root) != (signed.size, signed.root):
-            raise NotStored(f"the stored checkpoint of size {signed.size} is not the one that was signed")
-    appender = Appender(rows, start)
-    if signed is not None and appender.root() != signed.root:
-        raise NotStored(f"the tiles of the first {start} entries do not give the root that was signed")
+def _check_history(connection: Connection, mark: Mark | None, newest: Published | None) -> None:
+    """The tree still begins with what was signed, which as a rule is the newest checkpoint."""
+    if mark is None or newest is not None and (newest.size, newest.root) == (mark.size, mark.root):
+        return
+    if TileTree(Rows(lambda: nullcontext(connection))).root(mark.size) != mark.root:
+        raise Halted(
+            "log_forked",
+            f"the database gives another root for the first {mark.size} entries than the one that was signed "
+            f"({base64.encode(mark.root)}). {WHAT_TO_DO}",
+        )
+
+
+def _signed_tree(rows: Rows, log: Verifier, signed: Published | None) -> Appender:
+    """The tree that was signed last, from stored tiles."""
+    if signed is None:
+        return Appender(rows, 0)
+    checkpoint = open_checkpoint(signed.note, log)
+    if (checkpoint.size, checkpoint.root) != (signed.size, signed.root):
+        raise NotStored(f"the stored checkpoint of size {signed.size} is not the one that was signed")
+    tree = Appender(rows, signed.size)
+    if tree.root() != signed.root:
+        raise NotStored(f"the tiles of the first {signed.size} entries do not give the root that was signed")
+    return tree
+
+
+def _verify_tree(connection: Connection, rows: Rows, tree: Appender, head: Head) -> set[bytes]:
+    """Extend `tree` by the stored entries: they give the root and the stored tiles. The map keys of their hosts."""
     last, hosts = b"", set()
-    for at in range(start, head.size, CHUNK):
+    for at in range(tree.size, head.size, CHUNK):
         entries = read_entries(connection, at, min(at + CHUNK, head.size))
-        appender.extend([leaf_hash(data) for data, _ in entries])
+        tree.extend([leaf_hash(data) for data, _ in entries])
         hosts |= {host for _, host in entries if host is not None}
         last = entries[-1][0]
-    if appender.size != head.size or appender.root() != head.root:
+    if tree.size != head.size or tree.root() != head.root:
         raise NotStored("the stored entries do not give the root of the committed head")
-    made = appender.take_rows()
+    made = tree.take_rows()
     stored = rows.read_tiles(list(made))
     for tile, data in made.items():
         if not stored.get(tile, b"").startswith(data):
@@ -167,7 +195,21 @@ def verify_head(connection: Connection, log: Verifier, signed: Published | None,
         raise NotStored("the last entry is not the map head of its batch")
     if map_head.members["root"] != base64.encode(head.map_root):
         raise NotStored("the map head has another root than the committed head")
-    values = PagedMap(rows).check(head.map_top, head.map_root, since=signed.pages if signed else 0)
+    return hosts
+
+
+def _verify_written(connection: Connection, rows: Rows, written: Written) -> None:
+    """What this process just wrote is what is stored: byte for byte, without hashing it all again."""
+    if rows.read_pages(list(written.pages)) != written.pages:
+        raise NotStored("a map page is not stored as it was written")
+    stored = newest_records(connection, written.records, written.size)
+    if {host: version.data + version.edge for host, version in stored.items()} != written.records:
+        raise NotStored("a host record is not stored as it was written")
+
+
+def _verify_map(connection: Connection, rows: Rows, head: Head, since: int, hosts: set[bytes]) -> None:
+    """After a crash, or when another process wrote: pages have the hashes above them, records the values in the map."""
+    values = PagedMap(rows).check(head.map_top, head.map_root, since)
     for host, version in newest_records(connection, hosts, head.size).items():
         if values.get(host) != map_value(version.data):
             raise NotStored(f"the stored record of host key {host.hex()} is not the one in the map")

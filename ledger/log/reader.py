@@ -1,12 +1,14 @@
 """Reading the log, always at a published size: what is committed but not signed does not exist for others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import Event as Signal
-from threading import Thread
+from threading import Thread, local
+from typing import Any
 
 import msgspec
-from sqlalchemy import text
+from sqlalchemy import Connection
 
 from ledger import metrics
 from ledger.errors import NotFound, NotStored, Unavailable
@@ -26,6 +28,7 @@ from ledger.store.rows import (
     published_below,
     read_entries,
     read_openings,
+    run,
     select_in,
 )
 
@@ -46,21 +49,20 @@ class RecordState:
 
 
 # An import may commit several batches under one checkpoint, so a record's own size need not be a published one.
-_RECORD = text(
-    "SELECT r.data, c.size, c.root, c.at FROM record r, checkpoint c WHERE r.host_key = :host AND r.size <= :size "
+_RECORD = (
+    "SELECT r.data, c.size, c.root, c.at FROM record r, checkpoint c WHERE r.host_key = ? AND r.size <= ? "
     "AND c.size = (SELECT min(size) FROM checkpoint WHERE size >= r.size) ORDER BY r.size DESC LIMIT 1"
 )
-_HOST_ENTRIES = text("SELECT idx, data FROM entry WHERE host_key = :host AND idx < :size ORDER BY idx")
 _EVENTS = "SELECT e.idx, e.data, o.text, o.salt FROM entry e LEFT JOIN opening o ON o.idx = e.idx WHERE "
-_NEWEST_REVIEWS = text(
-    "WITH listed AS (SELECT idx FROM entry WHERE host_key = :host AND review_id IS NOT NULL AND idx < :before "
-    f"ORDER BY idx DESC LIMIT :count) {_EVENTS} e.idx IN (SELECT idx FROM listed) "
-    f"UNION ALL {_EVENTS} e.about IN (SELECT idx FROM listed) AND e.idx < :size ORDER BY 1"
+_OF_HOST = f"{_EVENTS} e.host_key = ? AND e.idx < ? ORDER BY e.idx"
+_NEWEST_REVIEWS = (
+    "WITH listed AS (SELECT idx FROM entry WHERE host_key = ? AND review_id IS NOT NULL AND idx < ? "
+    f"ORDER BY idx DESC LIMIT ?) {_EVENTS} e.idx IN (SELECT idx FROM listed) "
+    f"UNION ALL {_EVENTS} e.about IN (SELECT idx FROM listed) AND e.idx < ? ORDER BY 1"
 )
-_REVIEW = text(
-    f"WITH named AS (SELECT idx FROM entry WHERE review_id = :review_id AND idx < :size) "
-    f"{_EVENTS} e.idx IN (SELECT idx FROM named) "
-    f"UNION ALL {_EVENTS} e.about IN (SELECT idx FROM named) AND e.idx < :size ORDER BY 1"
+_REVIEW = (
+    f"{_EVENTS} e.review_id = ? AND e.idx < ? UNION ALL "
+    f"{_EVENTS} e.about = (SELECT idx FROM entry WHERE review_id = ?) AND e.idx < ? ORDER BY 1"
 )
 
 
@@ -69,7 +71,8 @@ class Reader:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        rows = Rows(store.read)
+        self._thread_local = local()
+        rows = Rows(self._connect)
         self.tree = TileTree(rows, CACHED_TILES)
         self.map = PagedMap(rows)
         self._newest: Published | None = None
@@ -119,7 +122,7 @@ class Reader:
         """The checkpoint of `size`, the newest for None."""
         if size is None or size == self.published.size:
             return self.published
-        with self._store.read() as connection:
+        with self._connect() as connection:
             found = published_at(connection, size)
         if found is None:
             raise NotFound("unknown_size", f"no checkpoint of size {size} was published")
@@ -127,7 +130,7 @@ class Reader:
 
     def checkpoints(self, before: int | None, count: int) -> list[Published]:
         """Newest first."""
-        with self._store.read() as connection:
+        with self._connect() as connection:
             return published_below(connection, before, count)
 
     def entries(self, start: int, stop: int) -> list[bytes]:
@@ -135,13 +138,13 @@ class Reader:
         stop = min(stop, self.published.size)
         if start >= stop:
             return []
-        with self._store.read() as connection:
+        with self._connect() as connection:
             return [data for data, _ in read_entries(connection, start, stop)]
 
     def tile(self, level: int, index: int, width: int) -> bytes:
         """The first `width` hashes of a tile; any older partial tile is a prefix of the stored row."""
         self._require_tile(level, index, width)
-        row = Rows(self._store.read).read_tiles([tile_id(level, index)]).get(tile_id(level, index), b"")
+        row = Rows(self._connect).read_tiles([tile_id(level, index)]).get(tile_id(level, index), b"")
         if len(row) < width * HASH_SIZE:
             raise NotStored(f"tile {level}/{index} with {width} hashes is not stored")
         return row[: width * HASH_SIZE]
@@ -156,50 +159,66 @@ class Reader:
 
     def record(self, host: str, size: int) -> RecordState | None:
         """The host's record in the tree of `size` entries."""
-        with self._store.read() as connection:
-            row = connection.execute(_RECORD, {"host": map_key(host), "size": size}).first()
-        return None if row is None else RecordState(bytes(row[0]), row[1], bytes(row[2]), row[3])
+        rows = self._run(_RECORD, map_key(host), size)
+        return RecordState(*rows[0]) if rows else None
 
-    def host_entries(self, host: str, size: int) -> list[tuple[int, bytes]]:
-        """Log index and bytes of all entries below `size` that name the host."""
-        with self._store.read() as connection:
-            rows = connection.execute(_HOST_ENTRIES, {"host": map_key(host), "size": size}).all()
-        return [(index, bytes(data)) for index, data in rows]
-
-    def events(self, entries: Sequence[tuple[int, bytes]]) -> list[Event]:
-        """Entries with their texts, where there are any."""
-        with self._store.read() as connection:
-            openings = read_openings(connection, [index for index, _ in entries])
-        return [_event(index, data, *openings.get(index, (None, b""))) for index, data in entries]
-
-    def upgraded(self, reviews: Sequence[int], size: int) -> set[int]:
-        """Which of these reviews were upgraded below `size`."""
-        with self._store.read() as connection:
-            rows = list(select_in(connection, "SELECT idx, data FROM entry WHERE about IN {}", reviews))
-        later = [_event(index, bytes(data), None, b"").entry for index, data in rows if index < size]
-        return {entry.members["review"] for entry in later if entry.type == "upgrade"}
+    def events(self, host: str, size: int) -> list[Event]:
+        """All entries below `size` that name the host, with their texts."""
+        return [_event(*row) for row in self._run(_OF_HOST, map_key(host), size)]
 
     def newest_reviews(self, host: str, size: int, before: int, count: int) -> list[Event]:
         """The `count` newest reviews of the host below log index `before`, with all entries about them below `size`."""
-        asked = {"host": map_key(host), "size": size, "before": before, "count": count}
-        with self._store.read() as connection:
-            return [_event(*row) for row in connection.execute(_NEWEST_REVIEWS, asked).all()]
+        return [_event(*row) for row in self._run(_NEWEST_REVIEWS, map_key(host), before, count, size)]
+
+    def host_entries(self, host: str, size: int) -> list[tuple[int, bytes]]:
+        """Log index and bytes of all entries below `size` that name the host: cheaper than events for a large host."""
+        query = "SELECT idx, data FROM entry WHERE host_key = ? AND idx < ? ORDER BY idx"
+        return self._run(query, map_key(host), size)
+
+    def with_texts(self, entries: Sequence[tuple[int, bytes]]) -> list[Event]:
+        with self._connect() as connection:
+            openings = read_openings(connection, [index for index, _ in entries])
+        return [_event(index, data, *openings.get(index, (None, None))) for index, data in entries]
+
+    def upgraded(self, reviews: Sequence[int], size: int) -> set[int]:
+        """Which of these reviews were upgraded below `size`."""
+        with self._connect() as connection:
+            rows = select_in(connection, "SELECT idx, data FROM entry WHERE about IN {} AND idx < ?", reviews, size)
+            later = [_event(index, data, None, None).entry for index, data in rows]
+        return {entry.members["review"] for entry in later if entry.type == "upgrade"}
 
     def review(self, review_id: str, size: int) -> list[Event]:
         """A review and all entries about it, in log order."""
-        with self._store.read() as connection:
-            rows = connection.execute(_REVIEW, {"review_id": review_id, "size": size}).all()
+        rows = self._run(_REVIEW, review_id, size, review_id, size)
         if not rows:
             raise NotFound("review_not_found", f"the log of {size} entries has no review {review_id[:40]!r}")
         return [_event(*row) for row in rows]
 
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """One connection for all that this thread reads until the end of it."""
+        with self._store.read() as self._thread_local.connection:
+            try:
+                yield
+            finally:
+                self._thread_local.connection = None
+
+    @contextmanager
+    def _connect(self) -> Iterator[Connection]:
+        mine = getattr(self._thread_local, "connection", None)
+        with nullcontext(mine) if mine is not None else self._store.read() as connection:
+            yield connection
+
+    def _run(self, query: str, *values: Any) -> list[Any]:
+        with self._connect() as connection:
+            return run(connection, query, values)
+
 
 def _event(index: int, data: bytes, text: str | None, salt: bytes | None) -> Event:
     """An entry of ours was read strictly when it came in; reading it so again would take most of an answer's time."""
-    data = bytes(data)
     try:
         members = {} if data.startswith(b"sha256:") else msgspec.json.decode(data)
         entry = Entry(data, members.get("type", VRP_ARTIFACT), members, leaf_hash(data))
     except (msgspec.DecodeError, AttributeError):
         raise NotStored(f"entry {index} is damaged") from None
-    return Event(index, entry, None if text is None else Opening(text, bytes(salt or b"")))
+    return Event(index, entry, None if text is None else Opening(text, salt or b""))

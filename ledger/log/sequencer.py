@@ -8,6 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Condition, Thread
@@ -19,7 +20,7 @@ from ledger.clock import Clock
 from ledger.errors import Halted, StaylogError, Unavailable
 from ledger.log.drafts import Draft
 from ledger.log.entries import Entry
-from ledger.log.integrate import Integrator, Outcome, Unsigned
+from ledger.log.integrate import Integrator, Outcome, Unsigned, Written
 from ledger.log.publish import Publisher
 from ledger.log.replay import MAX_BATCH
 from ledger.store.engine import Store
@@ -79,9 +80,7 @@ class Sequencer:
     def open(self) -> Published:
         """Refuse a database that is not the continuation of what was signed; sign what a crash left unsigned."""
         self._publisher.check_history()
-        self.newest = self._publisher.publish()
-        self._on_published(self.newest)
-        return self.newest
+        return self._publish()
 
     def start(self) -> None:
         self._thread = Thread(target=self._run, name="sequencer", daemon=True)
@@ -117,7 +116,7 @@ class Sequencer:
         if not drafts:
             return []
         outcomes = self._integrate(drafts, together=True, progress=progress)
-        published = self._publish()
+        published = self._publish(self._integrator.written)
         self._tidy(len(drafts))
         return [_integrated(outcome, published) for outcome in outcomes if not isinstance(outcome, StaylogError)]
 
@@ -147,7 +146,7 @@ class Sequencer:
             if not batch and not self._is_due():
                 return
             outcomes = self._integrate(drafts)
-            published = self._publish()
+            published = self._publish(self._integrator.written)
         except BaseException as error:
             self._fail(futures, error)
             if isinstance(error, StaylogError):
@@ -166,9 +165,7 @@ class Sequencer:
         """Whether there is something to do though nobody asked: a head to sign, or an old one to follow."""
         if self.halted is not None:
             return False
-        self.newest = self._publisher.publish()
-        self._on_published(self.newest)
-        return self._clock() - parse_time(self.newest.at) >= FRESHNESS
+        return self._clock() - parse_time(self._publish().at) >= FRESHNESS
 
     def _integrate(
         self, drafts: Sequence[Draft], *, together: bool = False, progress: Callable[[int], None] = lambda _: None
@@ -185,8 +182,8 @@ class Sequencer:
             self._on_step("committed")
             return outcomes
 
-    def _publish(self) -> Published:
-        self.newest = self._publisher.publish()
+    def _publish(self, written: Written | None = None) -> Published:
+        self.newest = self._publisher.publish(written)
         self._on_published(self.newest)
         return self.newest
 
@@ -205,7 +202,9 @@ class Sequencer:
         self._since_tidy += entries + 20
         if self._since_tidy > TIDY_AFTER:
             self._since_tidy = 0
-            self._store.tidy()
+            # It is as good after the next batch.
+            with suppress(Unavailable):
+                self._store.tidy()
 
 
 def _integrated(outcome: Outcome, published: Published) -> Integrated:

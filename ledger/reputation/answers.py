@@ -22,6 +22,8 @@ PROOFS = ("none", "full", "aggregate", "page")
 TEXTS = ("verified", "all", "none")
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
+# Up to here it is cheaper to read all events of a host than to look for the newest reviews.
+FEW_EVENTS = 100
 
 _CURSOR = re.compile(r"([1-9][0-9]{0,15})\.([1-9][0-9]{0,15})")
 
@@ -42,13 +44,15 @@ class Query:
 def reputation(reader: Reader, host: str, query: Query) -> bytes:
     """The answer about `host` as JSON. A host nobody reviewed is answered too."""
     did.check(host)
-    state, before = _state(reader, query)
-    stored = reader.record(host, state.size)
-    record = msgspec.json.decode(stored.data) if stored else None
-    if query.proof == "none":
-        answer = {**summary(host, record), **_listed(reader, host, state.size, before, query)}
-    else:
-        answer = _proved(reader, host, state, before, stored, query)
+    with reader.session():
+        state, before = _state(reader, query)
+        stored = reader.record(host, state.size)
+        record = msgspec.json.decode(stored.data) if stored else None
+        if query.proof == "none":
+            events = record["events"] if record else 0
+            answer = {**summary(host, record), **_listed(reader, host, state.size, before, events, query)}
+        else:
+            answer = _proved(reader, host, state, before, stored, query)
     return msgspec.json.encode({**answer, "statistics": statistics(record), "as_of": _as_of(stored)})
 
 
@@ -71,15 +75,18 @@ def _as_of(stored: RecordState | None) -> dict[str, Any] | None:
     return {"size": stored.as_of, "root": base64.encode(stored.root), "at": stored.at} if stored else None
 
 
-def _listed(reader: Reader, host: str, size: int, before: int, query: Query) -> dict[str, Any]:
-    # One more than is listed tells whether there are more.
-    events = reader.newest_reviews(host, size, min(before, size), query.limit + 1)
-    upgraded = {event.entry.members["review"] for event in events if event.entry.type == "upgrade"}
-    return _run(history(_shown(events, upgraded, query.text)), size, query.limit)
+def _listed(reader: Reader, host: str, size: int, before: int, count: int, query: Query) -> dict[str, Any]:
+    if count <= FEW_EVENTS:
+        events = reader.events(host, size)
+    else:
+        # One more than is listed tells whether there are more.
+        events = reader.newest_reviews(host, size, min(before, size), query.limit + 1)
+    return _run(history(_shown(events, _upgraded(events), query.text)), size, before, query.limit)
 
 
-def _run(reviews: list[dict[str, Any]], size: int, limit: int) -> dict[str, Any]:
-    listed, more = reviews[:limit], len(reviews) > limit
+def _run(reviews: list[dict[str, Any]], size: int, before: int, limit: int) -> dict[str, Any]:
+    older = [review for review in reviews if review["index"] < before]
+    listed, more = older[:limit], len(older) > limit
     cursor = urlsafe_b64encode(f"{size}.{listed[-1]['index']}".encode()).rstrip(b"=").decode() if more else None
     return {"review_history": listed, "next_cursor": cursor}
 
@@ -99,18 +106,19 @@ def _proved(
             f"this host has {count} events; above {answers.MAX_FULL_EVENTS} ask for "
             f"proof=page&from=0&count={answers.MAX_PAGE_EVENTS}&size={state.size} and go on from there",
         )
-    entries = reader.host_entries(host, state.size) if stored else []
     if query.proof == "page" and stored:
-        part = entries[query.start : query.start + query.count]
+        entries = reader.host_entries(host, state.size)
         sublog = [sublog_leaf(index, leaf_hash(data)) for index, data in entries]
-        events = reader.events(part)
+        events = reader.with_texts(entries[query.start : query.start + query.count] if query.start >= 0 else [])
         upgraded = reader.upgraded([event.entry.members.get("review", event.index) for event in events], state.size)
         return answers.page(view, reader.tree, _shown(events, upgraded, query.text), query.start, sublog)
-    events = reader.events(entries)
-    upgraded = {event.entry.members["review"] for event in events if event.entry.type == "upgrade"}
-    answer = answers.full(view, reader.tree, _shown(events, upgraded, query.text))
-    older = [review for review in answer["review_history"] if review["index"] < before]
-    return {**answer, **_run(older, state.size, query.limit)}
+    events = reader.events(host, state.size) if stored else []
+    answer = answers.full(view, reader.tree, _shown(events, _upgraded(events), query.text))
+    return {**answer, **_run(answer["review_history"], state.size, before, query.limit)}
+
+
+def _upgraded(events: Sequence[Event]) -> set[int]:
+    return {event.entry.members["review"] for event in events if event.entry.type == "upgrade"}
 
 
 def _shown(events: Sequence[Event], upgraded: set[int], text: str) -> Sequence[Event]:

@@ -38,7 +38,7 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Each statement by itself: rows of published sizes never change, so no snapshot is needed."""
-        with _translated(), self._reading.connect() as connection:
+        with _translated(), self._reading.connect() as connection, _guarded(connection):
             yield connection
 
     @contextmanager
@@ -57,7 +57,7 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Holds the one write lock; durable when it returns, rolled back when it raises."""
-        with _translated(), self._writing.begin() as connection:
+        with _translated(), self._writing.begin() as connection, _guarded(connection):
             if not self.is_sqlite:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
             yield connection
@@ -65,7 +65,7 @@ class Store:
     def tidy(self) -> None:
         """Move what SQLite wrote ahead into its file, between batches, so that no commit has to wait for it."""
         if self.is_sqlite:
-            with self._reading.connect() as connection:
+            with self.read() as connection:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
@@ -78,6 +78,7 @@ class Store:
             arguments: dict[str, Any] = {"isolation_level": None, "timeout": BUSY_SECONDS, "check_same_thread": False}
             engine = create_engine(self.url, connect_args=arguments, pool_size=READERS, max_overflow=MORE_READERS)
             event.listen(engine, "connect", _make_sqlite_durable)
+            event.listen(engine, "connect", _map_sqlite if reading else _widen_sqlite)
             if not reading:
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         else:
@@ -108,6 +109,16 @@ def _make_sqlite_durable(connection: Any, _record: Any) -> None:
     _require(_SQLITE, {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SQLITE})
 
 
+def _map_sqlite(connection: Any, _record: Any) -> None:
+    """Readers look into the file itself: what one has read, the others have too."""
+    connection.execute(f"PRAGMA mmap_size = {1 << 30}")
+
+
+def _widen_sqlite(connection: Any, _record: Any) -> None:
+    """The writer touches pages all over the file in every batch: 64 MiB of them stay."""
+    connection.execute("PRAGMA cache_size = -65536")
+
+
 def _make_postgresql_durable(connection: Any, _record: Any) -> None:
     before, connection.autocommit = connection.autocommit, True
     connection.execute("SET synchronous_commit = on")
@@ -122,6 +133,18 @@ def _require(wanted: dict[str, Any], found: dict[str, Any]) -> None:
                 "database_not_durable",
                 f"the database has {name} = {found[name]}, and a commit could be lost; it must be {value}",
             )
+
+
+@contextmanager
+def _guarded(connection: Connection) -> Iterator[None]:
+    """Errors of statements that went to the driver directly, as SQLAlchemy would raise them; a connection that had one
+    is not used again."""
+    driver = connection.dialect.loaded_dbapi.Error
+    try:
+        yield
+    except driver as error:
+        connection.invalidate(error)
+        raise DBAPIError.instance(None, None, error, driver, connection_invalidated=True) from error
 
 
 @contextmanager

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, RowMapping, Table, bindparam, select
+from sqlalchemy import Connection, Table
 
 from ledger.errors import NotStored
-from ledger.store.tables import checkpoint, entry, log_head, page, tile
+from ledger.store.tables import page, tile
 
 # Both drivers take at least this many values in one statement.
 MAX_VALUES = 30_000
@@ -45,14 +45,20 @@ class RecordVersion:
     edge: bytes
 
 
-_HEAD = select(log_head)
-_NEWEST = select(checkpoint).order_by(checkpoint.c.size.desc()).limit(1)
-_AT = select(checkpoint).where(checkpoint.c.size == bindparam("size"))
-_ENTRIES = (
-    select(entry.c.idx, entry.c.data, entry.c.host_key)
-    .where(entry.c.idx >= bindparam("start"), entry.c.idx < bindparam("stop"))
-    .order_by(entry.c.idx)
-)
+def run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    """The rows of a statement, straight through the driver: a batch or an answer has dozens of them, and wrapping each
+    takes longer than asking. `?` marks a value."""
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute(_spelled(statement, connection.dialect.name), values)
+        return list(cursor.fetchall()) if cursor.description else []
+    finally:
+        cursor.close()
+
+
+@lru_cache(maxsize=4096)
+def _spelled(statement: str, dialect: str) -> str:
+    return statement if dialect == "sqlite" else statement.replace("?", "%s")
 
 
 def insert_rows(
@@ -62,80 +68,75 @@ def insert_rows(
     step = MAX_VALUES // len(table.columns)
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
-        statement = _insert(table, len(part), connection.dialect.name) + on_conflict
-        connection.exec_driver_sql(statement, tuple(value for row in part for value in row))
+        run(connection, _insert(table, len(part)) + on_conflict, tuple(value for row in part for value in row))
 
 
 @lru_cache(maxsize=4096)
-def _insert(table: Table, count: int, dialect: str) -> str:
-    # psycopg writes bytes as hexadecimal text unless it is asked for the binary format.
-    marks = [
-        "?" if dialect == "sqlite" else "%b" if isinstance(column.type, LargeBinary) else "%s"
-        for column in table.columns
-    ]
+def _insert(table: Table, count: int) -> str:
     names = ", ".join(column.name for column in table.columns)
-    row = f"({', '.join(marks)})"
+    row = f"({', '.join('?' for _ in table.columns)})"
     return f"INSERT INTO {table.name} ({names}) VALUES {', '.join([row] * count)}"
 
 
 def read_head(connection: Connection) -> Head | None:
-    row = connection.execute(_HEAD).mappings().first()
-    return None if row is None else Head(*_state(row))
+    rows = run(connection, f"SELECT {_HEAD} FROM log_head")
+    return Head(*_typed(rows[0])) if rows else None
 
 
 def newest_published(connection: Connection) -> Published | None:
-    return _published(connection.execute(_NEWEST).mappings().first())
+    return next(iter(published_below(connection, None, 1)), None)
 
 
 def published_at(connection: Connection, size: int) -> Published | None:
-    return _published(connection.execute(_AT, {"size": size}).mappings().first())
+    rows = run(connection, f"SELECT {_HEAD}, note FROM checkpoint WHERE size = ?", (size,))
+    return Published(*_typed(rows[0])) if rows else None
 
 
 def published_below(connection: Connection, size: int | None, count: int) -> list[Published]:
     """Newest first."""
-    query = select(checkpoint).order_by(checkpoint.c.size.desc()).limit(count)
-    if size is not None:
-        query = query.where(checkpoint.c.size < size)
-    return [found for row in connection.execute(query).mappings() if (found := _published(row))]
+    below = "WHERE size < ? " if size is not None else ""
+    query = f"SELECT {_HEAD}, note FROM checkpoint {below}ORDER BY size DESC LIMIT ?"
+    values = (count,) if size is None else (size, count)
+    return [Published(*_typed(row)) for row in run(connection, query, values)]
 
 
-def _published(row: RowMapping | None) -> Published | None:
-    return None if row is None else Published(*_state(row), row["note"])
+_HEAD = "size, root, map_top, map_root, pages, at"
 
 
-def _state(row: RowMapping) -> tuple[int, bytes, int | None, bytes, int, str]:
-    return row["size"], bytes(row["root"]), row["map_top"], bytes(row["map_root"]), row["pages"], row["at"]
+def _typed(row: Any) -> Iterator[Any]:
+    """Drivers differ in how they hand out bytes."""
+    return (bytes(value) if isinstance(value, memoryview | bytearray) else value for value in row)
 
 
 def read_entries(connection: Connection, start: int, stop: int) -> list[tuple[bytes, bytes | None]]:
     """Entries [start, stop) with the map keys of their hosts; a gap is damage."""
-    rows = connection.execute(_ENTRIES, {"start": start, "stop": stop}).all()
-    if [row.idx for row in rows] != list(range(start, stop)):
+    query = "SELECT idx, data, host_key FROM entry WHERE idx >= ? AND idx < ? ORDER BY idx"
+    rows = run(connection, query, (start, stop))
+    if [index for index, _, _ in rows] != list(range(start, stop)):
         raise NotStored(f"entries {start} to {stop - 1} are not all stored")
-    return [(bytes(row.data), row.host_key) for row in rows]
+    return [(data, host) for _, data, host in rows]
 
 
 def read_openings(connection: Connection, indices: Sequence[int]) -> dict[int, tuple[str, bytes]]:
     rows = select_in(connection, "SELECT idx, text, salt FROM opening WHERE idx IN {}", indices)
-    return {index: (text, bytes(salt)) for index, text, salt in rows}
+    return {index: (text, salt) for index, text, salt in rows}
 
 
 def newest_records(connection: Connection, hosts: Iterable[bytes], size: int) -> dict[bytes, RecordVersion]:
     """Each host's record in the tree of `size` entries, by map key."""
     query = (
         "SELECT host_key, size, data, edge FROM record WHERE (host_key, size) IN (SELECT host_key, max(size) "
-        f"FROM record WHERE host_key IN {{}} AND size <= {size:d} GROUP BY host_key)"
+        "FROM record WHERE host_key IN {} AND size <= ? GROUP BY host_key)"
     )
-    rows = select_in(connection, query, list(hosts))
-    return {bytes(host): RecordVersion(at, bytes(data), bytes(edge)) for host, at, data, edge in rows}
+    rows = select_in(connection, query, list(hosts), size)
+    return {host: RecordVersion(at, data, edge) for host, at, data, edge in rows}
 
 
-def select_in(connection: Connection, query: str, keys: Sequence[Any]) -> Iterator[Any]:
-    """The rows of a query whose `{}` is a list of keys. SQLAlchemy would take longer to spell it than to ask."""
+def select_in(connection: Connection, query: str, keys: Sequence[Any], *more: Any) -> Iterator[Any]:
+    """The rows of a query whose `{}` is a list of keys; `more` are the values after it."""
     for start in range(0, len(keys), MAX_KEYS):
-        part = tuple(keys[start : start + MAX_KEYS])
-        mark = "?" if connection.dialect.name == "sqlite" else "%b" if isinstance(part[0], bytes) else "%s"
-        yield from connection.exec_driver_sql(query.format(f"({', '.join([mark] * len(part))})"), part).all()
+        part = keys[start : start + MAX_KEYS]
+        yield from run(connection, query.format(f"({', '.join('?' * len(part))})"), (*part, *more))
 
 
 class Rows:
@@ -170,5 +171,4 @@ class Rows:
 def _by_id(connection: Connection, table: Table, ids: Sequence[int]) -> dict[int, bytes]:
     # A damaged page may name a number that no column holds.
     possible = [key for key in ids if key < 1 << 63]
-    rows = select_in(connection, f"SELECT id, data FROM {table.name} WHERE id IN {{}}", possible)
-    return {key: bytes(data) for key, data in rows}
+    return dict(select_in(connection, f"SELECT id, data FROM {table.name} WHERE id IN {{}}", possible))

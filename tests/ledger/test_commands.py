@@ -141,6 +141,14 @@ def test_fsck_finds_damage_and_says_where(running: Running, writer: Writer) -> N
     assert "wrong tile 0/0 has 0 hashes, its entries give 4" in done.output
 
 
+def test_a_database_that_cannot_be_reached_is_explained_to_the_operator(tmp_path: Path) -> None:
+    url = f"postgresql://postgres@/ledger?host={tmp_path}"
+    done = CliRunner().invoke(main, ["init", "--data", str(tmp_path / "data"), "--database-url", url])
+    assert done.exit_code == 1
+    assert "(storage_unavailable)" in done.output
+    assert "No such file or directory" in done.output
+
+
 def test_fsck_of_nothing_could_not_be_done(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["fsck", "--data", str(tmp_path)])
     assert done.exit_code == 2

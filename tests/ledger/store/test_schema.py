@@ -32,6 +32,8 @@ def test_a_database_without_tables_or_of_another_revision_is_refused(running: Ru
     with pytest.raises(Misconfigured, match="staylog serve") as refused:
         require_newest(store)
     assert refused.value.code == "database_outdated"
+    with pytest.raises(Misconfigured, match="does not know"):
+        migrate(store)
     with store.write() as connection:
         connection.execute(text("DELETE FROM alembic_version"))
     with pytest.raises(Misconfigured, match="staylog init") as refused:
