@@ -58,7 +58,7 @@ def health(ledger: NamedDependency[Ledger]) -> Health:
     """Whether the log takes part: 503 with the reason when it refuses to sign, or its database does not answer."""
     trouble = ledger.sequencer.halted or ledger.reader.trouble
     if trouble is not None:
-        raise trouble
+        raise type(trouble)(trouble.code, trouble.message)
     newest = ledger.reader.published
     return Health("ok", newest.size, ledger.origin, newest.at)
 

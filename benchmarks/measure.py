@@ -8,7 +8,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -66,17 +67,24 @@ def machine_facts(directory: Path) -> dict[str, Any]:
 
 
 def fdatasync_samples(directory: Path, count: int = 100) -> Samples:
-    """Wall seconds to make one appended block of 4 KiB durable where the databases are."""
-    samples = []
+    with fdatasync(directory) as sync:
+        return [sync() for _ in range(count)]
+
+
+@contextmanager
+def fdatasync(directory: Path) -> Iterator[Callable[[], float]]:
+    """Wall seconds to make one appended block of 4 KiB durable where the databases are, at each call."""
     sync = getattr(os, "fdatasync", os.fsync)
     with (directory / "fdatasync").open("wb") as file:
-        for _ in range(count):
+
+        def sample() -> float:
             file.write(bytes(4096))
             file.flush()
             start = time.perf_counter()
             sync(file.fileno())
-            samples.append(time.perf_counter() - start)
-    return samples
+            return time.perf_counter() - start
+
+        yield sample
 
 
 def ed25519_samples(rounds: int = 9) -> Samples:

@@ -5,39 +5,46 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Samples
 
-_SCALES = {"us": 1e6, "ms": 1e3, "s": 1.0, "MB": 1e-6, "lines": 1.0}
+RATE = "/s"
+_SCALES = {"us": 1e6, "ms": 1e3, "s": 1.0, "MB": 1e-6, "lines": 1.0, RATE: 1.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`less`: the peer must need at least `limit` times ours. Otherwise ours may be at most `limit` times the bound."""
+    """`less`: the peer must need at least `limit` times ours. `most`: ours may be at most `limit` times the bound.
+    `share`: our rate must be at least `limit` of the peer's."""
 
     limit: float
-    less: bool
+    kind: Literal["less", "most", "share"]
 
     def __str__(self) -> str:
-        return f"{self.limit:,g}x less" if self.less else f"at most {self.limit:,g}x"
+        texts = {"less": f"{self.limit:,g}x less", "most": f"at most {self.limit:,g}x"}
+        return texts.get(self.kind, f"at least {self.limit:.0%}")
 
 
 def at_most(limit: float) -> Bar:
-    return Bar(limit, less=False)
+    return Bar(limit, "most")
 
 
 def times_less(limit: float) -> Bar:
-    return Bar(limit, less=True)
+    return Bar(limit, "less")
+
+
+def at_least(share: float) -> Bar:
+    return Bar(share, "share")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`samples` of "ours" and of the "peer" are in seconds, bytes or lines. Without a bar a row is there to be read;
-    with one that does not gate it warns."""
+    """`samples` of "ours" and of the "peer" are in seconds, bytes or lines, or are rates. Without a bar a row is there
+    to be read; with one that does not gate it warns."""
 
     number: int
     work: str
@@ -48,15 +55,26 @@ class Row:
     gates: bool = True
 
     @property
+    def kind(self) -> str:
+        return self.bar.kind if self.bar else "share" if self.unit == RATE else "less"
+
+    @property
     def ratio(self) -> float:
         ours, peer = median(self.samples["ours"]), median(self.samples["peer"])
-        return peer / ours if self.bar is None or self.bar.less else ours / peer
+        return peer / ours if self.kind == "less" else ours / peer
 
     @property
     def met(self) -> bool | None:
         if self.bar is None:
             return None
-        return self.ratio >= self.bar.limit if self.bar.less else self.ratio <= self.bar.limit
+        return self.ratio <= self.bar.limit if self.kind == "most" else self.ratio >= self.bar.limit
+
+    @property
+    def shown_ratio(self) -> str:
+        if self.kind == "share":
+            return f"{self.ratio:.0%}"
+        ratio = f"{self.ratio:,.0f}x" if self.ratio >= 100 else f"{self.ratio:.2f}x"
+        return f"{ratio} less" if self.kind == "less" else ratio
 
     @property
     def verdict(self) -> str:
@@ -66,7 +84,9 @@ class Row:
 
     def amount(self, side: str) -> str:
         value = median(self.samples[side]) * _SCALES[self.unit]
-        return f"{value:,.0f} {self.unit}" if value >= 100 or self.unit == "lines" else f"{value:.3g} {self.unit}"
+        return (
+            f"{value:,.0f} {self.unit}" if value >= 100 or self.unit in ("lines", RATE) else f"{value:.3g} {self.unit}"
+        )
 
     def as_json(self) -> dict[str, Any]:
         scaled = {side: [sample * _SCALES[self.unit] for sample in self.samples[side]] for side in ("ours", "peer")}
@@ -101,14 +121,12 @@ def show(console: Console, rows: Sequence[Row], machine: dict[str, Any], notes: 
             table.add_section()
             last = row.number
         style = {"NO": "red", "yes": "green"}.get(row.verdict, "dim")
-        ratio = f"{row.ratio:,.0f}x" if row.ratio >= 100 else f"{row.ratio:.2f}x"
-        ratio += " less" if row.bar is None or row.bar.less else ""
         table.add_row(
             str(row.number),
             row.work,
             f"{row.peer}: {row.amount('peer')}",
             row.amount("ours"),
-            ratio,
+            row.shown_ratio,
             str(row.bar) if row.bar else "-",
             f"[{style}]{row.verdict}[/]",
         )

@@ -29,6 +29,11 @@ _TEXT = (
 )
 
 
+def some_text(source: random.Random) -> str:
+    """What a guest might write: 20 to 99 words."""
+    return " ".join(source.choices(_TEXT.split(), k=source.randrange(20, 100)))
+
+
 class SampleLog:
     """Every third review of `HOST` has a response; every text has its opening."""
 
@@ -79,7 +84,7 @@ class SampleLog:
     def _add(self, kind: str, **members: Any) -> int:
         """Append an entry that commits to a text; returns its log index."""
         self._clock += timedelta(minutes=self._random.randrange(1, 20))
-        text = " ".join(self._random.choices(_TEXT.split(), k=self._random.randrange(20, 100)))
+        text = some_text(self._random)
         opening = Opening(text, self._random.randbytes(32))
         index = len(self.log.entries) + len(self._batch)
         committed = commitment(opening.salt, text.encode())

@@ -1,16 +1,22 @@
 """Sizes and rounds of a run, and the databases its rows share."""
 
 import random
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
+from benchmarks.engines import Engine, Sqlite, find_postgres, start_engines
+from benchmarks.loaded import load_hosts, load_reviews
 from benchmarks.measure import Step
 from benchmarks.tile_log import build, make_entries
+from ledger.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much of everything a run does."""
+    """How much of everything a run does: `grouped` and `single` entries with `waiting` submitters in a round of row 3,
+    `lone` entries in row 4, `answers` about hosts among `reviewed_hosts` in a round of row 6."""
 
     leaves: int
     small_leaves: int
@@ -19,18 +25,78 @@ class Plan:
     rounds: int
     warm_up: int
     hot: int
+    hosts: int
+    waiting: int
+    grouped: int
+    single: int
+    lone: int
+    reviewed_hosts: int
+    answers: int
 
 
-FULL = Plan(leaves=1_000_000, small_leaves=10_000, append_rounds=5, process_rounds=9, rounds=15, warm_up=800, hot=128)
-QUICK = Plan(leaves=10_000, small_leaves=1_000, append_rounds=1, process_rounds=2, rounds=3, warm_up=100, hot=32)
+FULL = Plan(
+    leaves=1_000_000,
+    small_leaves=10_000,
+    append_rounds=5,
+    process_rounds=9,
+    rounds=15,
+    warm_up=800,
+    hot=128,
+    hosts=100_000,
+    waiting=64,
+    grouped=2_048,
+    single=256,
+    lone=500,
+    reviewed_hosts=10_000,
+    answers=300,
+)
+QUICK = Plan(
+    leaves=10_000,
+    small_leaves=1_000,
+    append_rounds=1,
+    process_rounds=2,
+    rounds=3,
+    warm_up=100,
+    hot=32,
+    hosts=1_000,
+    waiting=64,
+    grouped=256,
+    single=16,
+    lone=20,
+    reviewed_hosts=200,
+    answers=30,
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Workspace:
+    """`running` is closed at the end of the run; `notes` say what this run could not measure."""
+
     directory: Path
     plan: Plan
     step: Step
+    running: ExitStack
+    notes: list[str] = field(default_factory=list)
     _entries: dict[int, list[bytes]] = field(default_factory=dict)
+    _loaded: dict[str, Settings] = field(default_factory=dict)
+
+    @cached_property
+    def engines(self) -> list[Engine]:
+        wheel = find_postgres()
+        if wheel is None:
+            self.notes.append("No PostgreSQL was measured: its wheel is not installed or has none for this platform.")
+        return start_engines(self.directory, wheel, self.step, self.running)
+
+    def hosts_ledger(self, engine: Engine) -> Settings:
+        """A ledger with one review of each of `plan.hosts` hosts; to be copied before it is written to."""
+        if engine.name not in self._loaded:
+            self._loaded[engine.name] = load_hosts(engine, self.plan.hosts, self.step)
+        return self._loaded[engine.name]
+
+    @cached_property
+    def reviews_ledger(self) -> Settings:
+        """A ledger with 24 reviews of each of `plan.reviewed_hosts` hosts, in SQLite."""
+        return load_reviews(Sqlite(self.directory), self.plan.reviewed_hosts, self.step)
 
     def entries(self, count: int) -> list[bytes]:
         if count not in self._entries:
@@ -58,5 +124,5 @@ class Workspace:
         return path
 
     def draw(self, count: int, size: int, seed: int) -> list[int]:
-        """Leaf indices at random, the same in every run."""
+        """Leaves or hosts at random, the same in every run."""
         return random.Random(seed).sample(range(size), min(count, size))

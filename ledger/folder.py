@@ -8,7 +8,7 @@ from nacl.signing import SigningKey, VerifyKey
 from ledger import policy
 from ledger.canon.times import format_time
 from ledger.clock import Clock, utc_now
-from ledger.errors import Misconfigured
+from ledger.errors import Halted, Malformed, Misconfigured, NotStored
 from ledger.keys import read_key, read_log_key, write_key, write_log_key
 from ledger.log.drafts import make_draft
 from ledger.log.entries import parse_entry
@@ -21,7 +21,7 @@ from ledger.log.replay import MAX_BATCH
 from ledger.log.sequencer import Sequencer
 from ledger.settings import Settings, origin_of
 from ledger.store.engine import Store
-from ledger.store.rows import read_entries, read_head
+from ledger.store.rows import newest_published, read_entries, read_head
 from ledger.store.schema import migrate, require_newest
 
 
@@ -62,13 +62,18 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
     store = Store(settings.database_url)
     try:
         migrate(store)
+        with store.read() as connection:
+            begun, signed = read_head(connection), newest_published(connection)
+        if signed is not None or begun is not None and not settings.log_key.exists():
+            raise Misconfigured("already_initialised", "the database has a log already; its key is in its own folder")
         name, key = _log_key(settings, origin)
         if name != origin:
             raise Misconfigured("key_mismatch", f"the folder has the key of {name}, not of {origin}")
         if not settings.statements_key.exists():
             write_key(settings.statements_key)
-        genesis = {"origin": origin, "policy": policy.HASH, "previous": previous}
-        begin_log(store, make_draft("genesis", genesis), format_time(clock()))
+        if begun is None:
+            genesis = {"origin": origin, "policy": policy.HASH, "previous": previous}
+            begin_log(store, make_draft("genesis", genesis), format_time(clock()))
         Publisher(store, origin, key, mark).publish()
     finally:
         store.close()
@@ -112,7 +117,10 @@ def _check_origin(store: Store, origin: str) -> None:
     with store.read() as connection:
         if read_head(connection) is None:
             raise Misconfigured("not_initialised", "the database has no log: run `staylog init`, or name the right one")
-        genesis = parse_entry(read_entries(connection, 0, 1)[0][0])
+        try:
+            genesis = parse_entry(read_entries(connection, 0, 1)[0][0])
+        except (Malformed, NotStored) as error:
+            raise Halted("log_damaged", f"the first entry is damaged: {error}; run `staylog fsck`") from error
     if genesis.members["origin"] != origin:
         raise Misconfigured(
             "key_mismatch", f"the key signs for {origin}, the database holds the log {genesis.members['origin']}"

@@ -11,6 +11,7 @@ from nacl.signing import SigningKey
 
 from ledger.canon import base58, base64
 from ledger.errors import Malformed, Misconfigured
+from ledger.log.mark import sync_folder
 from ledger.log.note import ED25519, Verifier
 
 _PREFIX = "PRIVATE+KEY+"
@@ -64,13 +65,17 @@ def multikey(public_key: bytes) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Never over another key: a lost log key is a lost log."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    """Never over another key: a lost log key is a lost log. The file is there whole or not at all."""
+    new = path.with_name(path.name + ".new")
+    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         os.write(file, f"{text}\n".encode())
         os.fsync(file)
     finally:
         os.close(file)
+    os.link(new, path)
+    new.unlink()
+    sync_folder(path.parent)
 
 
 def _read(path: Path) -> str:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import __main__ as command
+from benchmarks.engines import find_postgres, start_engines
 from benchmarks.measure import require
-from benchmarks.report import Bar, Row, at_most, missed, times_less
+from benchmarks.report import Bar, Row, at_least, at_most, missed, times_less
 
 ROOT = Path(__file__).parent.parent
 WORKS = {
@@ -26,6 +28,9 @@ WORKS = {
         "inclusion proof, leaf not asked for before",
     ],
     2: ["inclusion proof, warm", "open in a fresh process", "peak memory"],
+    3: ["integrate, 64 waiting"],
+    4: ["lone review to receipt"],
+    6: ["reputation without proof", "reputation full proof"],
     7: ["verify a full proof"],
 }
 
@@ -56,13 +61,19 @@ def test_quick_run_measures_every_row(tmp_path: Path) -> None:
         assert row["work"] in done.stdout
     assert all(f" {name} " in done.stdout for name in ("#", "work", "peer or bound", "ours", "ratio", "bar", "met?"))
     assert str(ROOT) not in out.read_text() + done.stdout
+    engines = [row["work"] for row in results["rows"] if row["row"] in (3, 4)]
+    has_postgres = find_postgres() is not None
+    assert any("SQLite" in name for name in engines)
+    assert any("PostgreSQL" in name for name in engines) == has_postgres
+    assert ("No PostgreSQL was measured" in done.stdout) == (not has_postgres)
 
 
 def check_row(row: dict[str, Any]) -> None:
     ours, peer = row["median"]["ours"], row["median"]["peer"]
     assert ours > 0
     assert peer > 0
-    assert row["ratio"] == pytest.approx(ours / peer if (row["bar"] or "").startswith("at most") else peer / ours)
+    upwards = row["unit"] == "/s" or (row["bar"] or "").startswith("at most")
+    assert row["ratio"] == pytest.approx(ours / peer if upwards else peer / ours)
     assert row["verdict"] in ("yes", "NO", "no (warns)", "no bar")
     assert (row["met"] is None) == (row["bar"] is None)
     assert all(row["rounds"][side] for side in ("ours", "peer"))
@@ -74,6 +85,9 @@ def test_ratio_goes_the_way_of_the_bar() -> None:
     assert make_row(ours=3, peer=2, bar=at_most(1.5)).verdict == "yes"
     assert make_row(ours=3.1, peer=2, bar=at_most(1.5)).verdict == "NO"
     assert make_row(ours=3.1, peer=2, bar=at_most(1.5), gates=False).verdict == "no (warns)"
+    assert make_row(ours=1, peer=10, bar=at_least(0.1)).verdict == "yes"
+    assert make_row(ours=0.9, peer=10, bar=at_least(0.1)).verdict == "NO"
+    assert make_row(ours=0.9, peer=10, bar=at_least(0.1)).shown_ratio == "9%"
     assert make_row(ours=2, peer=1, bar=None).verdict == "no bar"
 
 
@@ -91,6 +105,12 @@ def test_only_a_missed_gate_of_a_full_run_fails(bar: Bar | None, gates: bool, qu
     assert len(missed([make_row(ours=1, peer=1.5, bar=bar, gates=gates)], quick=quick)) == count
 
 
+def test_without_its_wheel_postgresql_is_left_out(tmp_path: Path) -> None:
+    with ExitStack() as running:
+        engines = start_engines(tmp_path, None, lambda _: None, running)
+    assert [engine.name for engine in engines] == ["SQLite"]
+
+
 def test_a_benchmark_that_compares_different_work_is_broken() -> None:
     with pytest.raises(AssertionError, match="broken"):
         require(False, "the same leaves")
@@ -99,7 +119,7 @@ def test_a_benchmark_that_compares_different_work_is_broken() -> None:
 def test_unknown_row_is_explained() -> None:
     result = CliRunner().invoke(command.main, ["--rows", "1,99"])
     assert result.exit_code == 2
-    assert "rows are 1, 2, 7" in result.output
+    assert "rows are 1, 2, 3, 4, 6, 7" in result.output
 
 
 def make_row(*, ours: float, peer: float, bar: Bar | None, gates: bool = True) -> Row:

@@ -3,7 +3,7 @@
 Reads one snapshot, so it can run beside a service. Each finding is one plain sentence.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,24 +53,21 @@ def fsck(connection: Connection, log: Verifier, mark: Mark | None, progress: Pro
     if head is None:
         report.find("the database has no log head: there is no log in it")
         return report
-    check = _Check(connection, log, head, report)
+    check = _Check(connection, log, head, report, mark)
     try:
-        check.entries(progress)
-        check.head()
-    except (StaylogError, KeyError, ValueError) as error:
-        report.find(f"entry {check.replay.tree.size}: {error}; what comes after it was not derived")
-    check.pages(progress)
-    if mark is not None:
-        check.mark(mark)
+        check.everything(progress)
+    finally:
+        check.close()
     return report
 
 
 class _Check:
-    def __init__(self, connection: Connection, log: Verifier, head: Head, report: Report) -> None:
+    def __init__(self, connection: Connection, log: Verifier, head: Head, report: Report, mark: Mark | None) -> None:
         self._connection = connection
         self._log = log
         self._head = head
         self._report = report
+        self._mark = mark
         self.replay = Replay()
         self._appender = Appender(MemoryTiles(), 0)
         self._tiles: dict[int, bytes] = {}
@@ -78,24 +75,41 @@ class _Check:
         self._map_root = b""
         self._unsigned_roots: set[bytes] = set()
         self._opened: set[int] = set()
-        order = tables.record.c.size, tables.record.c.host_key
-        self._records = _Sorted(self._stream(select(tables.record).order_by(*order)), "size")
+        self._open: list[Any] = []
+        self._responses: dict[int, int] = {}
+        self._records = _Sorted(self._stream(select(tables.record).order_by(tables.record.c.idx)), "idx")
         self._openings = _Sorted(self._stream(select(tables.opening).order_by(tables.opening.c.idx)), "idx")
         self._checkpoints = _Sorted(self._stream(select(tables.checkpoint).order_by(tables.checkpoint.c.size)), "size")
 
+    def everything(self, progress: Progress) -> None:
+        try:
+            self.entries(progress)
+            self.head()
+        except (StaylogError, KeyError, ValueError) as error:
+            self._report.find(f"entry {self.replay.tree.size}: {error}; what comes after it was not derived")
+            self._check_tiles_so_far()
+        self.pages(progress)
+        if self._mark is not None and self._mark.size > self._head.size:
+            ends = f"the database ends at {self._head.size}: it is an older copy"
+            self._report.find(f"the log has signed {self._mark.size} entries, {ends}")
+
     def entries(self, progress: Progress) -> None:
         """Replay every entry; compare its columns and text, and at every map head what was stored with the batch."""
-        touched: set[str] = set()
+        touched: dict[str, int] = {}
         for row in self._stream(select(tables.entry).order_by(tables.entry.c.idx)):
             index = self.replay.tree.size
             if row.idx != index:
                 raise NotStored(f"it is not stored; the next one is {row.idx}")
             entry = self.replay.add(bytes(row.data))
             self._appender.append(entry.leaf_hash)
+            if self._mark is not None and index + 1 == self._mark.size and self._appender.root() != self._mark.root:
+                self._report.find(f"the log has already signed another tree of {index + 1} entries")
             self._check_columns(row, entry)
             self._check_opening(index, entry)
             if entry.host is not None:
-                touched.add(entry.host)
+                touched[entry.host] = index
+            if entry.type == "response":
+                self._responses[entry.members["review"]] = index
             if entry.type == "map_head":
                 self._map_root = base64.decode_hash(entry.members["root"])
                 self._check_records(index + 1, touched)
@@ -122,22 +136,14 @@ class _Check:
             find(f"the head says {head.size} entries, the {replay.tree.size} stored ones have another root or number")
         if (head.map_root, head.at) != (self._map_root, replay.last_at):
             find("the head has another map root or time than its map head entry")
-        for rows, what in ((self._records, "a host record"), (self._checkpoints, "a checkpoint")):
+        for row in self._checkpoints.rest():
+            find(f"a checkpoint of size {row.size} is stored, where no batch ends")
+        for rows, what in ((self._records, "a record"), (self._openings, "a text")):
             for row in rows.rest():
-                find(f"{what} of size {row.size} belongs to no batch")
-        for row in self._openings.rest():
-            find(f"a text is stored for entry {row.idx}, which does not exist")
+                find(f"{what} is stored for entry {row.idx}, which does not exist")
         beyond = select(func.count()).where(tables.submission.c.idx >= head.size)
         if self._connection.execute(beyond).scalar_one():
             find("a submission is said to be an entry that does not exist")
-
-    def mark(self, mark: Mark) -> None:
-        if mark.size > self._head.size:
-            self._report.find(
-                f"the log has signed {mark.size} entries, the database ends at {self._head.size}: it is an older copy"
-            )
-        elif mark.size == self._head.size and mark.root != self._head.root:
-            self._report.find(f"the log has already signed another tree of {mark.size} entries")
 
     def pages(self, progress: Progress) -> None:
         """Every page is what the pages above it say, and every version's top page gives its map root.
@@ -190,15 +196,16 @@ class _Check:
             except (NotProved, Malformed) as error:
                 self._report.find(f"the stored text of entry {index} is not the one it commits to: {error}")
 
-    def _check_records(self, size: int, touched: set[str]) -> None:
-        stored = {bytes(row.host_key): (bytes(row.data), bytes(row.edge)) for row in self._records.take(size)}
-        for host in sorted(touched):
+    def _check_records(self, size: int, touched: dict[str, int]) -> None:
+        """`touched` has the last entry of each host of the batch that ends at `size`."""
+        stored = {row.idx: (bytes(row.data), bytes(row.edge)) for row in self._records.take(size - 1)}
+        for host, index in touched.items():
             fold = self.replay.hosts[host]
             expected = fold.record(), b"".join(fold.edge.nodes)
-            if stored.pop(map_key(host), None) != expected:
+            if stored.pop(index, None) != expected:
                 self._report.find(f"the record of {host} at size {size} does not follow from its entries")
-        for key in stored:
-            self._report.find(f"at size {size} a record is stored for host key {key.hex()}, which no entry names")
+        for index in stored:
+            self._report.find(f"a record is stored for entry {index}, which is not the last of a host in its batch")
 
     def _check_checkpoint(self, size: int, map_head: Entry) -> bool:
         """Whether there is one."""
@@ -219,29 +226,47 @@ class _Check:
 
     def _check_tiles(self, *, final: bool) -> None:
         self._tiles |= self._appender.take_rows()
-        full = WIDTH * HASH_SIZE
-        due = {tile: data for tile, data in self._tiles.items() if final or len(data) == full}
-        query = select(tables.tile).where(tables.tile.c.id.in_(due))
-        stored = {row.id: bytes(row.data) for row in self._connection.execute(query)}
-        for tile, data in due.items():
+        due = {tile: data for tile, data in self._tiles.items() if final or len(data) == WIDTH * HASH_SIZE}
+        self._compare_tiles(due)
+        self._tile_count += len(due)
+        for tile in due:
             del self._tiles[tile]
-            self._tile_count += 1
-            if stored.get(tile) != data:
-                level, index = tile >> 48, tile & (1 << 48) - 1
-                self._report.find(f"tile {level}/{index} {_difference(stored.get(tile, b''), data, level, index)}")
         if final:
             count = self._connection.execute(select(func.count()).select_from(tables.tile)).scalar_one()
             if count > self._tile_count:
                 self._report.find(f"{count - self._tile_count} tiles are stored that belong to no entry")
 
+    def _compare_tiles(self, derived: Mapping[int, bytes], *, cut: bool = False) -> None:
+        query = select(tables.tile).where(tables.tile.c.id.in_(derived))
+        stored = {row.id: bytes(row.data) for row in self._connection.execute(query)}
+        for tile, data in derived.items():
+            found = stored.get(tile, b"")[: len(data) if cut else None]
+            if found != data:
+                level, index = tile >> 48, tile & (1 << 48) - 1
+                self._report.find(f"tile {level}/{index} {_difference(found, data, level, index)}")
+
+    def _check_tiles_so_far(self) -> None:
+        """Where the entries end that could be derived, the tiles tell which of them is another one now."""
+        self._tiles |= self._appender.take_rows()
+        self._compare_tiles(self._tiles, cut=True)
+
     def _check_redactions(self) -> None:
         for fold in self.replay.hosts.values():
             for index, review in fold.reviews.items():
-                if "text" in review.redacted and index in self._opened:
-                    self._report.find(f"the text of {review.review_id} is redacted, but still stored")
+                places = {"text": index, "response": self._responses.get(index)}
+                for part in sorted(review.redacted):
+                    if places[part] in self._opened:
+                        self._report.find(f"the {part} of {review.review_id} is redacted, but still stored")
 
     def _stream(self, query: Select[Any]) -> Iterator["Row[Any]"]:
-        yield from self._connection.execution_options(yield_per=CHUNK).execute(query)
+        result = self._connection.execution_options(yield_per=CHUNK).execute(query)
+        self._open.append(result)
+        yield from result
+
+    def close(self) -> None:
+        """A read that was not finished would hold back the connection's view."""
+        for result in self._open:
+            result.close()
 
 
 class _Sorted:
@@ -253,7 +278,8 @@ class _Sorted:
         self._next = next(rows, None)
 
     def take(self, value: int) -> Iterator["Row[Any]"]:
-        while self._next is not None and getattr(self._next, self._column) == value:
+        """The rows up to and with `value`."""
+        while self._next is not None and getattr(self._next, self._column) <= value:
             row, self._next = self._next, next(self._rows, None)
             yield row
 

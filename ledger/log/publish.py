@@ -4,6 +4,7 @@ Order: commit, verify, mark, sign, store. Being stored is being published. Two p
 are deterministic, so they store the same bytes.
 """
 
+import errno
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, astuple
@@ -13,11 +14,11 @@ from sqlalchemy import Connection
 
 from ledger.canon import base64
 from ledger.errors import Halted, Malformed, Misconfigured, NotProved, NotStored, Unavailable
+from ledger.log.batch import Written
 from ledger.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
 from ledger.log.entries import parse_entry
 from ledger.log.hostmap import map_value
-from ledger.log.integrate import Written
-from ledger.log.mark import Mark, MarkFile
+from ledger.log.mark import Mark, MarkFile, another_history, check_mark
 from ledger.log.note import ED25519, Verifier
 from ledger.log.pages import PagedMap
 from ledger.log.tiles import Appender, TileTree
@@ -33,16 +34,12 @@ from ledger.store.rows import (
     newest_records,
     read_entries,
     read_head,
+    select_in,
 )
 
 # An imported file is one transaction; its entries are read again in parts.
 CHUNK = 4096
 _KEEP = " ON CONFLICT (size) DO NOTHING"
-WHAT_TO_DO = (
-    "Signing now would give the log a second history, which anyone who kept a checkpoint or a receipt can prove. "
-    "Stop, and bring back the newest database; `staylog fsck` tells whether it is the one. If it is lost, this log has "
-    "ended: keep its folder, and start a new one with `staylog init --previous ORIGIN`."
-)
 
 
 class Publisher:
@@ -69,7 +66,7 @@ class Publisher:
         where this process did it."""
         with self._store.read() as connection:
             mark, newest, head = self._state(connection)
-            _check_mark(mark, head)
+            check_mark(mark, head.size, head.root)
             _check_history(connection, mark, newest)
             if newest is not None and newest.size == head.size:
                 return newest
@@ -94,7 +91,7 @@ class Publisher:
         with self._store.read() as connection:
             mark, newest, head = self._state(connection)
             own = None if newest is None else self._own(newest)
-            _check_mark(mark, head)
+            check_mark(mark, head.size, head.root)
             _check_history(connection, mark, None)
             _check_history(connection, own, None)
 
@@ -116,7 +113,9 @@ class Publisher:
         try:
             checkpoint = open_checkpoint(newest.note, self._log)
         except (NotProved, Malformed) as error:
-            raise Misconfigured("key_mismatch", f"the key is not the one that signed this log: {error}") from None
+            if error.code == "signer_unknown":
+                raise Misconfigured("key_mismatch", f"the key is not the one that signed this log: {error}") from None
+            raise Halted("log_damaged", f"the newest checkpoint is damaged: {error}; run `staylog fsck`") from error
         return Mark(checkpoint.size, checkpoint.root)
 
     def _state(self, connection: Connection) -> tuple[Mark | None, Published | None, Head]:
@@ -130,24 +129,11 @@ class Publisher:
         try:
             self._mark.write(mark)
         except OSError as error:
-            raise Unavailable("storage_full", f"the mark beside the database cannot be written: {error}") from error
-
-
-def _check_mark(mark: Mark | None, head: Head) -> None:
-    if mark is None or mark.size < head.size:
-        return
-    if mark.size > head.size:
-        raise Halted(
-            "log_behind",
-            f"the database ends at {head.size} entries, but this log has already signed {mark.size} (root "
-            f"{base64.encode(mark.root)}): it was restored from an older copy, or it is another one. {WHAT_TO_DO}",
-        )
-    if mark.root != head.root:
-        raise Halted(
-            "log_forked",
-            f"this log has already signed another tree of {mark.size} entries (root {base64.encode(mark.root)}), "
-            f"the database has {base64.encode(head.root)}. {WHAT_TO_DO}",
-        )
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            code = "storage_full" if full else "storage_unavailable"
+            raise Unavailable(
+                code, "the mark beside the database cannot be written: nothing was acknowledged"
+            ) from error
 
 
 def _check_history(connection: Connection, mark: Mark | None, newest: Published | None) -> None:
@@ -155,11 +141,7 @@ def _check_history(connection: Connection, mark: Mark | None, newest: Published 
     if mark is None or newest is not None and (newest.size, newest.root) == (mark.size, mark.root):
         return
     if TileTree(Rows(lambda: nullcontext(connection))).root(mark.size) != mark.root:
-        raise Halted(
-            "log_forked",
-            f"the database gives another root for the first {mark.size} entries than the one that was signed "
-            f"({base64.encode(mark.root)}). {WHAT_TO_DO}",
-        )
+        raise another_history(mark)
 
 
 def _signed_tree(rows: Rows, log: Verifier, signed: Published | None) -> Appender:
@@ -193,6 +175,8 @@ def _verify_tree(connection: Connection, rows: Rows, tree: Appender, head: Head)
     map_head = parse_entry(last)
     if map_head.type != "map_head" or map_head.members["size"] != head.size - 1:
         raise NotStored("the last entry is not the map head of its batch")
+    if map_head.at != head.at:
+        raise NotStored("the map head has another time than the committed head")
     if map_head.members["root"] != base64.encode(head.map_root):
         raise NotStored("the map head has another root than the committed head")
     return hosts
@@ -202,8 +186,8 @@ def _verify_written(connection: Connection, rows: Rows, written: Written) -> Non
     """What this process just wrote is what is stored: byte for byte, without hashing it all again."""
     if rows.read_pages(list(written.pages)) != written.pages:
         raise NotStored("a map page is not stored as it was written")
-    stored = newest_records(connection, written.records, written.size)
-    if {host: version.data + version.edge for host, version in stored.items()} != written.records:
+    rows_of = select_in(connection, "SELECT idx, data, edge FROM record WHERE idx IN {}", list(written.records))
+    if {index: (data, edge) for index, data, edge in rows_of} != written.records:
         raise NotStored("a host record is not stored as it was written")
 
 

@@ -48,10 +48,9 @@ class RecordState:
     at: str
 
 
-# An import may commit several batches under one checkpoint, so a record's own size need not be a published one.
 _RECORD = (
-    "SELECT r.data, c.size, c.root, c.at FROM record r, checkpoint c WHERE r.host_key = ? AND r.size <= ? "
-    "AND c.size = (SELECT min(size) FROM checkpoint WHERE size >= r.size) ORDER BY r.size DESC LIMIT 1"
+    "SELECT r.data, c.size, c.root, c.at FROM record r, checkpoint c WHERE r.idx = (SELECT max(idx) FROM entry "
+    "WHERE host_key = ? AND idx < ?) AND c.size = (SELECT min(size) FROM checkpoint WHERE size > r.idx)"
 )
 _EVENTS = "SELECT e.idx, e.data, o.text, o.salt FROM entry e LEFT JOIN opening o ON o.idx = e.idx WHERE "
 _OF_HOST = f"{_EVENTS} e.host_key = ? AND e.idx < ? ORDER BY e.idx"

@@ -37,23 +37,22 @@ class ReviewState:
 class HostFold:
     """A host's record, entry by entry."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, record: bytes | None = None) -> None:
         self.host = host
         self.reviews: dict[int, ReviewState] = {}
         self._review_ids: set[str] = set()
         self._edge = Edge()
         self._new_leaves: list[bytes] = []
         self._last_index = -1
-        self._record = empty_record(host)
+        # A stored record is what `record` wrote, and its hash is in the map: the strict reader would tell nothing new.
+        self._record: dict[str, Any] = json.loads(record) if record else empty_record(host)
 
     @classmethod
     def resume(cls, host: str, record: bytes, edge: bytes, reviews: dict[int, ReviewState]) -> "HostFold":
         """Go on from a stored record, the nodes of its sub-log's edge, and those reviews that the next entries name."""
-        fold = cls(host)
+        fold = cls(host, record)
         fold.reviews = reviews
         fold._review_ids = {review.review_id for review in reviews.values()}
-        # What `record` wrote, and its hash is in the map: the strict reader would tell nothing new.
-        fold._record = json.loads(record)
         nodes = [edge[at : at + HASH_SIZE] for at in range(0, len(edge), HASH_SIZE)]
         events, root = fold._record["events"], fold._record["root"]
         if len(nodes) != events.bit_count() or base64.encode(fold_edge(nodes)) != root:

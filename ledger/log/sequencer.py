@@ -18,9 +18,10 @@ from ledger import metrics
 from ledger.canon.times import parse_time
 from ledger.clock import Clock
 from ledger.errors import Halted, StaylogError, Unavailable
+from ledger.log.batch import Outcome, Written
 from ledger.log.drafts import Draft
 from ledger.log.entries import Entry
-from ledger.log.integrate import Integrator, Outcome, Unsigned, Written
+from ledger.log.integrate import Integrator, Unsigned
 from ledger.log.publish import Publisher
 from ledger.log.replay import MAX_BATCH
 from ledger.store.engine import Store
@@ -31,8 +32,8 @@ MAX_QUEUE = 10_000
 FRESHNESS = timedelta(hours=24)
 # How long the writer sleeps before it looks whether anything is left to do.
 IDLE_SECONDS = 1.0
-# How many entries and batches may wait in SQLite's write-ahead log.
-TIDY_AFTER = 2_000
+# How many entries may wait in SQLite's write-ahead log, at some 20 kB each: a page that changes often is moved once.
+TIDY_AFTER = 8_000
 
 _logger = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class Sequencer:
         self._closing = False
         self._since_tidy = 0
         self._thread: Thread | None = None
-        self.halted: StaylogError | None = None
+        self.halted: Halted | None = None
         self.newest: Published | None = None
 
     def open(self) -> Published:
@@ -100,8 +101,7 @@ class Sequencer:
         future: Future[Integrated] = Future()
         future.set_running_or_notify_cancel()
         with self._wake:
-            if self.halted is not None:
-                raise self.halted
+            self._require_going()
             if self._closing:
                 raise Unavailable("busy", "the service is shutting down; try again in a moment")
             if len(self._queue) >= self._max_queue:
@@ -170,8 +170,7 @@ class Sequencer:
     def _integrate(
         self, drafts: Sequence[Draft], *, together: bool = False, progress: Callable[[int], None] = lambda _: None
     ) -> list[Outcome]:
-        if self.halted is not None:
-            raise self.halted
+        self._require_going()
         while True:
             try:
                 outcomes = self._integrator.integrate(drafts, together=together, progress=progress)
@@ -181,6 +180,11 @@ class Sequencer:
             metrics.BATCH_ENTRIES.observe(len(drafts))
             self._on_step("committed")
             return outcomes
+
+    def _require_going(self) -> None:
+        if self.halted is not None:
+            # A new one each time: an error that is raised again and again keeps all its traces.
+            raise Halted(self.halted.code, self.halted.message)
 
     def _publish(self, written: Written | None = None) -> Published:
         self.newest = self._publisher.publish(written)
@@ -210,4 +214,6 @@ class Sequencer:
 def _integrated(outcome: Outcome, published: Published) -> Integrated:
     if isinstance(outcome, StaylogError):
         raise outcome
+    if outcome.index >= published.size:
+        raise StaylogError("internal_error", f"entry {outcome.index} is not covered by the checkpoint")
     return Integrated(outcome.index, outcome.entry, published, outcome.repeated)

@@ -46,6 +46,8 @@ class Store:
         """One unchanging view of everything, for long checks."""
         with _translated(), self._reading.connect() as connection:
             if self.is_sqlite:
+                # A read that its caller did not finish would go on holding the view: the connection is not used again.
+                connection.detach()
                 connection.exec_driver_sql("BEGIN")
             else:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
@@ -78,8 +80,9 @@ class Store:
             arguments: dict[str, Any] = {"isolation_level": None, "timeout": BUSY_SECONDS, "check_same_thread": False}
             engine = create_engine(self.url, connect_args=arguments, pool_size=READERS, max_overflow=MORE_READERS)
             event.listen(engine, "connect", _make_sqlite_durable)
-            event.listen(engine, "connect", _map_sqlite if reading else _widen_sqlite)
+            event.listen(engine, "connect", _map_sqlite)
             if not reading:
+                event.listen(engine, "connect", _widen_sqlite)
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         else:
             level = "AUTOCOMMIT" if reading else "READ COMMITTED"
@@ -110,7 +113,7 @@ def _make_sqlite_durable(connection: Any, _record: Any) -> None:
 
 
 def _map_sqlite(connection: Any, _record: Any) -> None:
-    """Readers look into the file itself: what one has read, the others have too."""
+    """Look into the file itself: what one connection has read, the others have too."""
     connection.execute(f"PRAGMA mmap_size = {1 << 30}")
 
 
@@ -168,7 +171,8 @@ def refusal_of(error: DBAPIError) -> Unavailable | None:
     code = getattr(original, "sqlite_errorcode", 0) & 0xFF
     if state == "53100" or code == 13:
         return Unavailable(
-            "storage_full", "the disk of the ledger is full: nothing was added; it goes on when there is space again"
+            "storage_full",
+            "the disk of the ledger is full: nothing was acknowledged; it goes on when there is space again",
         )
     if error.connection_invalidated or state[:2] in ("08", "53", "57", "58") or code in (5, 10, 14):
         return Unavailable("storage_unavailable", "the ledger's database does not answer: nothing was acknowledged")

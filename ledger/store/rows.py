@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from psycopg import RawCursor
 from sqlalchemy import Connection, Table
 
 from ledger.errors import NotStored
@@ -38,9 +39,8 @@ class Published(Head):
 
 @dataclass(frozen=True, slots=True)
 class RecordVersion:
-    """A host's record, the edge of its sub-log, and the size of the batch that wrote it."""
+    """A host's record, and the edge of its sub-log."""
 
-    size: int
     data: bytes
     edge: bytes
 
@@ -48,17 +48,24 @@ class RecordVersion:
 def run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> list[Any]:
     """The rows of a statement, straight through the driver: a batch or an answer has dozens of them, and wrapping each
     takes longer than asking. `?` marks a value."""
-    cursor = connection.connection.cursor()
+    driver: Any = connection.connection.dbapi_connection
+    if connection.dialect.name == "sqlite":
+        cursor = driver.cursor()
+    else:
+        # The usual cursor reads through the statement for its marks each time; a batch has hundreds of them.
+        cursor, statement = RawCursor(driver), _numbered(statement)
     try:
-        cursor.execute(_spelled(statement, connection.dialect.name), values)
-        return list(cursor.fetchall()) if cursor.description else []
+        cursor.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
     finally:
         cursor.close()
 
 
 @lru_cache(maxsize=4096)
-def _spelled(statement: str, dialect: str) -> str:
-    return statement if dialect == "sqlite" else statement.replace("?", "%s")
+def _numbered(statement: str) -> str:
+    """With the marks that PostgreSQL has: $1, $2, ..."""
+    first, *rest = statement.split("?")
+    return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
 
 
 def insert_rows(
@@ -125,11 +132,11 @@ def read_openings(connection: Connection, indices: Sequence[int]) -> dict[int, t
 def newest_records(connection: Connection, hosts: Iterable[bytes], size: int) -> dict[bytes, RecordVersion]:
     """Each host's record in the tree of `size` entries, by map key."""
     query = (
-        "SELECT host_key, size, data, edge FROM record WHERE (host_key, size) IN (SELECT host_key, max(size) "
-        "FROM record WHERE host_key IN {} AND size <= ? GROUP BY host_key)"
+        "SELECT l.host_key, r.data, r.edge FROM record r JOIN (SELECT host_key, max(idx) AS idx FROM entry "
+        "WHERE host_key IN {} AND idx < ? GROUP BY host_key) l ON l.idx = r.idx"
     )
     rows = select_in(connection, query, list(hosts), size)
-    return {host: RecordVersion(at, data, edge) for host, at, data, edge in rows}
+    return {host: RecordVersion(data, edge) for host, data, edge in rows}
 
 
 def select_in(connection: Connection, query: str, keys: Sequence[Any], *more: Any) -> Iterator[Any]:

@@ -63,12 +63,12 @@ opening = Table(
     Column("text", Text, nullable=False),
     Column("salt", LargeBinary, nullable=False),
 )
-# Every version of every host record, by the checkpoint size that first covers it, with its sub-log's edge
+# Every version of every host record, by the host's last entry in the batch that wrote it, with its sub-log's edge:
+# new rows go to the end, and the host's entries lead to them
 record = Table(
     "record",
     metadata,
-    Column("host_key", LargeBinary, primary_key=True),
-    Column("size", BigInteger, primary_key=True),
+    Column("idx", Key, primary_key=True, autoincrement=False),
     Column("data", LargeBinary, nullable=False),
     Column("edge", LargeBinary, nullable=False),
 )

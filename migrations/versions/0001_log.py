@@ -51,8 +51,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "record",
-        sa.Column("host_key", sa.LargeBinary, primary_key=True),
-        sa.Column("size", sa.BigInteger, primary_key=True),
+        sa.Column("idx", KEY, primary_key=True, autoincrement=False),
         sa.Column("data", sa.LargeBinary, nullable=False),
         sa.Column("edge", sa.LargeBinary, nullable=False),
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ledger import policy
+from ledger.canon import base64
 from ledger.errors import Misconfigured, StaylogError
 from ledger.folder import init_folder, is_empty, open_ledger
 from ledger.keys import write_key, write_log_key
@@ -115,8 +116,10 @@ def test_a_second_process_with_a_new_folder_may_join(running: Running, tmp_path:
 def test_secrets_are_not_in_the_database(tmp_path: Path) -> None:
     settings = Settings.of(tmp_path / "data")
     init_folder(settings)
-    secret = settings.log_key.read_text().strip().rpartition("+")[2]
-    assert secret.encode() not in (tmp_path / "data" / "ledger.db").read_bytes()
+    secret = settings.log_key.read_text().strip().split("+", 4)[4]
+    stored = (tmp_path / "data" / "ledger.db").read_bytes()
+    assert secret.encode() not in stored
+    assert base64.decode(secret)[1:] not in stored
     assert settings.data.stat().st_mode & 0o777 == 0o700
 
 

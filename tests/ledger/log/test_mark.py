@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.errors import Halted
 from ledger.log.mark import SLOT, Mark, MarkFile
 
 
@@ -21,6 +22,16 @@ def test_the_newest_is_read_and_never_replaced_by_an_older(tmp_path: Path) -> No
     assert file.read() == mark(9)
     assert (tmp_path / "mark").stat().st_size == 2 * SLOT
     assert (tmp_path / "mark").stat().st_mode & 0o777 == 0o600
+
+
+def test_two_histories_of_one_size_do_not_both_get_a_mark(tmp_path: Path) -> None:
+    file = MarkFile(tmp_path / "mark")
+    file.write(mark(5))
+    file.write(mark(5))
+    with pytest.raises(Halted) as refused:
+        file.write(Mark(5, bytes(32)))
+    assert refused.value.code == "log_forked"
+    assert file.read() == mark(5)
 
 
 @given(st.integers(0, SLOT - 1), st.binary(min_size=1, max_size=40))

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 from audits.receipts import verify_tlog_proof
-from ledger.errors import BrokenRule, StaylogError, Unavailable
+from ledger.errors import BrokenRule, Halted, StaylogError, Unavailable
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.drafts import Draft, artifact_draft, make_draft
 from ledger.log.integrate import SomeRefused
@@ -89,6 +89,34 @@ def test_every_rule_about_reviews_holds_across_batches_and_restarts(running: Run
     assert _refusal(running, writer.response(silent)) == "response_late"
     running.add(writer.redaction(confirmed, "response"))
     assert running.fsck().findings == []
+
+
+@pytest.mark.parametrize("column", ["about", "host_key"])
+def test_how_entries_are_filed_is_not_believed(running: Running, writer: Writer, column: str) -> None:
+    """A response that is filed elsewhere would make room for a second one, which every auditor refuses."""
+    [review] = running.add(writer.review())
+    [response] = running.add(writer.response(review))
+    with running.ledger.store.write() as connection:
+        connection.exec_driver_sql(f"UPDATE entry SET {column} = NULL WHERE idx = {response.index}")
+    running.reopen()
+    if column == "about":
+        assert _refusal(running, writer.response(review)) == "response_repeated"
+    else:
+        with pytest.raises(Halted) as halted:
+            running.add(writer.response(review))
+        assert halted.value.code == "log_damaged"
+    assert running.ledger.reader.refresh().size == 6
+
+
+def test_a_halted_log_refuses_without_growing(running: Running, writer: Writer) -> None:
+    running.ledger.sequencer.halted = Halted("log_damaged", "a test says so")
+    for _ in range(3):
+        with pytest.raises(Halted, match="a test says so") as refused:
+            running.ledger.sequencer.submit(writer.review())
+        depth, trace = 0, refused.value.__traceback__
+        while trace is not None:
+            depth, trace = depth + 1, trace.tb_next
+        assert depth < 6
 
 
 def test_a_file_is_added_as_a_whole_or_not_at_all(running: Running, writer: Writer) -> None:

@@ -1,0 +1,59 @@
+"""A server in a process of its own: `python -m benchmarks.server ours DATA` or `... bare WITHOUT_PROOF FULL_PROOF`.
+
+Both sides run under uvicorn as `staylog serve` sets it up. The process says which port it listens on, then answers each
+line on stdin with the CPU seconds it has used so far, and ends with its stdin.
+"""
+
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+import uvicorn
+from litestar import Litestar, MediaType, get
+
+from api.app import create_app
+from api.server import config
+from ledger.folder import open_ledger
+from ledger.settings import Settings
+
+
+def ours(data: str) -> Litestar:
+    return create_app(open_ledger(Settings.of(Path(data))))
+
+
+def bare(without_proof: str, full_proof: str) -> Litestar:
+    """The peer: as little as a Litestar handler can do, returning the bytes of one of our answers of each kind."""
+    answers = {"none": Path(without_proof).read_bytes(), "full": Path(full_proof).read_bytes()}
+
+    @get("/none", media_type=MediaType.JSON)
+    async def without() -> bytes:
+        return answers["none"]
+
+    @get("/full", media_type=MediaType.JSON)
+    async def full() -> bytes:
+        return answers["full"]
+
+    return Litestar([without, full], openapi_config=None, logging_config=None)
+
+
+def main(side: str, *arguments: str) -> None:
+    sides: dict[str, Callable[..., Litestar]] = {"ours": ours, "bare": bare}
+    app = sides[side](*arguments)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(config(app, *listener.getsockname()))
+        print(listener.getsockname()[1], flush=True)
+        Thread(target=_report, args=(server,), daemon=True).start()
+        server.run(sockets=[listener])
+
+
+def _report(server: uvicorn.Server) -> None:
+    for _ in sys.stdin:
+        print(time.process_time(), flush=True)
+    server.should_exit = True
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,203 @@
+"""A batch: at most 255 drafts become entries, host records, a new map and new tiles (protocol.md 3).
+
+What it rests on is checked against what was signed before: host records against the map, and where an entry names a
+review, all entries of its host against the host's record.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field
+
+from sqlalchemy import Connection
+
+from ledger.canon import base64
+from ledger.errors import BrokenRule, Halted, NotStored, StaylogError
+from ledger.log.drafts import Draft
+from ledger.log.entries import Entry, make_entry, parse_entry
+from ledger.log.hostmap import map_key, map_value
+from ledger.log.pages import PagedMap
+from ledger.log.proofs import verify_inclusion
+from ledger.log.record import HostFold, ReviewState, sublog_leaf
+from ledger.log.tiles import Appender, TileTree
+from ledger.log.tree import leaf_hash, root_of
+from ledger.store import tables
+from ledger.store.rows import Head, Rows, insert_rows, newest_records, read_entries, run, select_in
+
+_REPLACE = " ON CONFLICT (id) DO UPDATE SET data = excluded.data"
+_MOVE = (
+    "UPDATE log_head SET size = ?, root = ?, map_top = ?, map_root = ?, pages = ?, at = ? WHERE size = ? RETURNING size"
+)
+_ERASE_TEXT = "DELETE FROM opening WHERE idx = ?"
+_ERASE_RESPONSE = "DELETE FROM opening WHERE idx IN (SELECT idx FROM entry WHERE about = ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a draft stands in the log; `repeated` when it stood there before."""
+
+    index: int
+    entry: Entry
+    repeated: bool = False
+
+
+@dataclass(slots=True)
+class Written:
+    """What the last transaction wrote: map pages by number, and records with their edges by index."""
+
+    pages: dict[int, bytes] = field(default_factory=dict)
+    records: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+
+
+# What became of a draft.
+Outcome = Placed | StaylogError
+
+
+@dataclass(slots=True)
+class Batch:
+    """At most 255 entries and their map head."""
+
+    connection: Connection
+    head: Head
+    rows: Rows
+    map: PagedMap
+    appender: Appender
+    at: str
+    entries: list[Entry] = field(default_factory=list)
+    folds: dict[str, HostFold] = field(default_factory=dict)
+    _drafts: list[Draft] = field(default_factory=list)
+    _keys: dict[bytes, int] = field(default_factory=dict)
+    _review_ids: set[str] = field(default_factory=set)
+
+    def take(self, drafts: Sequence[Draft]) -> list[Outcome]:
+        """Each draft's place, or the rule it breaks."""
+        self._keys = self._known_keys(drafts)
+        self._review_ids = self._known_review_ids(drafts)
+        self.folds = self._resume(drafts)
+        return [self._take(draft) for draft in drafts]
+
+    def close(self, written: Written) -> Head:
+        """Write everything: entries, openings, records, map pages, tiles, and the head by compare-and-set."""
+        size = self.head.size + len(self.entries)
+        hosts = {entry.host for entry in self.entries if entry.host is not None}
+        records = {host: self.folds[host].record() for host in hosts}
+        values = {map_key(host): map_value(data) for host, data in records.items()}
+        map_top, map_root = self.map.update(self.head.map_top, values, self.head.map_root)
+        map_head = make_entry("map_head", size=size, root=base64.encode(map_root), at=self.at)
+        self.appender.extend([entry.leaf_hash for entry in (*self.entries, map_head)])
+        head = Head(size + 1, self.appender.root(), map_top, map_root, self.rows.next_page, self.at)
+        self._insert_entries([*self.entries, map_head])
+        last = {entry.host: index for index, entry in enumerate(self.entries, self.head.size)}
+        versions = [(last[host], data, b"".join(self.folds[host].edge.nodes)) for host, data in records.items()]
+        insert_rows(self.connection, tables.record, versions)
+        insert_rows(self.connection, tables.page, list(self.rows.new.items()))
+        written.pages |= self.rows.new
+        written.records |= {index: (data, edge) for index, data, edge in versions}
+        self.rows.new.clear()
+        insert_rows(self.connection, tables.tile, list(self.appender.take_rows().items()), on_conflict=_REPLACE)
+        self._move_head(head)
+        return head
+
+    def _take(self, draft: Draft) -> Outcome:
+        if draft.key is not None and draft.key in self._keys:
+            return self._repetition(self._keys[draft.key])
+        index, entry = self.head.size + len(self.entries), draft.at(self.at)
+        try:
+            if entry.type == "review" and entry.members["review_id"] in self._review_ids:
+                raise BrokenRule("review_id_reused", f"{entry.members['review_id']} is the id of an earlier review")
+            if entry.host is not None:
+                self.folds[entry.host].add(index, entry)
+        except BrokenRule as refusal:
+            return refusal
+        if entry.type == "review":
+            self._review_ids.add(entry.members["review_id"])
+        if draft.key is not None:
+            self._keys[draft.key] = index
+        self.entries.append(entry)
+        self._drafts.append(draft)
+        return Placed(index, entry)
+
+    def _repetition(self, index: int) -> Placed:
+        if index >= self.head.size:
+            return Placed(index, self.entries[index - self.head.size], repeated=True)
+        entry = parse_entry(read_entries(self.connection, index, index + 1)[0][0])
+        path = TileTree(self.rows).inclusion(index, self.head.size)
+        verify_inclusion(entry.leaf_hash, index, self.head.size, path, self.head.root)
+        return Placed(index, entry, repeated=True)
+
+    def _known_keys(self, drafts: Sequence[Draft]) -> dict[bytes, int]:
+        keys = [draft.key for draft in drafts if draft.key is not None]
+        rows = select_in(self.connection, "SELECT key, idx FROM submission WHERE key IN {}", keys)
+        return dict(rows)
+
+    def _known_review_ids(self, drafts: Sequence[Draft]) -> set[str]:
+        ids = [draft.members["review_id"] for draft in drafts if draft.type == "review"]
+        rows = select_in(self.connection, "SELECT review_id FROM entry WHERE review_id IN {}", ids)
+        return {review_id for (review_id,) in rows}
+
+    def _resume(self, drafts: Sequence[Draft]) -> dict[str, HostFold]:
+        """The folds of all hosts that the drafts name, as the map has them."""
+        named: dict[str, set[int]] = {}
+        for draft in drafts:
+            if "host_did" in draft.members:
+                reviews = named.setdefault(draft.members["host_did"], set())
+                if "review" in draft.members:
+                    reviews.add(draft.members["review"])
+        keys = {host: map_key(host) for host in named}
+        versions = newest_records(self.connection, keys.values(), self.head.size)
+        values = self.map.get_all(self.head.map_top, keys.values(), self.head.map_root)
+        folds = {}
+        for host, reviews in named.items():
+            version = versions.get(keys[host])
+            if values.get(keys[host]) != (map_value(version.data) if version else None):
+                raise NotStored(f"the stored record of {host} is not the one in the map")
+            if version is None:
+                folds[host] = HostFold(host)
+            else:
+                states = self._states(host, reviews, version.data) if reviews else {}
+                folds[host] = HostFold.resume(host, version.data, version.edge, states)
+        return folds
+
+    def _states(self, host: str, reviews: set[int], record: bytes) -> dict[int, ReviewState]:
+        """What happened to some reviews of a host, from all its entries: the record tells that they are all."""
+        query = "SELECT idx, data FROM entry WHERE host_key = ? AND idx < ? ORDER BY idx"
+        rows = run(self.connection, query, (map_key(host), self.head.size))
+        root = root_of(sublog_leaf(index, leaf_hash(data)) for index, data in rows)
+        if base64.encode(root) != json.loads(record)["root"]:
+            raise NotStored(f"the stored entries of {host} are not those that its record counts")
+        states = {}
+        for review in reviews:
+            # As canonical JSON has it; no other member looks like this.
+            mark = b'"review":%d,"review_id":' % review
+            history = [(index, parse_entry(data)) for index, data in rows if index == review or mark in data]
+            if history and history[0][1].type == "review":
+                fold = HostFold(host)
+                for index, entry in history:
+                    fold.add(index, entry)
+                states[review] = fold.reviews[review]
+        return states
+
+    def _insert_entries(self, entries: Sequence[Entry]) -> None:
+        rows, start = [], self.head.size
+        for index, entry in enumerate(entries, start):
+            host_key = map_key(entry.host) if entry.host is not None else None
+            review_id = entry.members["review_id"] if entry.type == "review" else None
+            rows.append((index, entry.data, host_key, review_id, entry.members.get("review")))
+        insert_rows(self.connection, tables.entry, rows)
+        placed = list(enumerate(self._drafts, start))
+        openings = [(index, d.opening.text, d.opening.salt) for index, d in placed if d.opening is not None]
+        insert_rows(self.connection, tables.opening, openings)
+        insert_rows(self.connection, tables.submission, [(d.key, index) for index, d in placed if d.key is not None])
+        for draft in self._drafts:
+            if draft.type == "redaction":
+                self._erase(draft)
+
+    def _erase(self, redaction: Draft) -> None:
+        """The text goes in the transaction that says so; a commitment without its salt says nothing."""
+        # The one entry about a review that has a text is its response.
+        delete = _ERASE_TEXT if redaction.members["part"] == "text" else _ERASE_RESPONSE
+        run(self.connection, delete, (redaction.members["review"],))
+
+    def _move_head(self, head: Head) -> None:
+        moved = run(self.connection, _MOVE, (*astuple(head), self.head.size))
+        if len(moved) != 1:
+            raise Halted("log_forked", f"another writer moved the head on from {self.head.size} inside our transaction")
