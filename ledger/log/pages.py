@@ -104,7 +104,8 @@ class PagedMap:
         page = self._top(top, root)
         if not values:
             return top, page.hash
-        [link] = self._set([(page, [key + value + map_leaf(key, value) for key, value in values.items()])])
+        leaves = [key + value + map_leaf(key, value) for key, value in values.items()]
+        [link] = self._set([(page, leaves)])
         return _number(link), link[8:]
 
     def root(self, top: int | None) -> bytes:
@@ -237,21 +238,20 @@ def _number(link: bytes) -> int:
     return int.from_bytes(link[:8])
 
 
-KINDS = {0: 0, LEAF: 1, LINK: 2}
+FOURS = list(product(range(3), repeat=4))
+LENGTHS = (0, LEAF, LINK)
 FIELDS = ("0s", "64s", "40s")
-# The fields of four slots, by the byte that has their kinds.
-LAYOUTS = {
-    a << 6 | b << 4 | c << 2 | d: FIELDS[a] + FIELDS[b] + FIELDS[c] + FIELDS[d]
-    for a, b, c, d in product(range(3), repeat=4)
-}
+# The byte that has the kinds of four slots, by their lengths; and the fields of four slots, by that byte.
+KINDS = {bytes(LENGTHS[k] for k in four): four[0] << 6 | four[1] << 4 | four[2] << 2 | four[3] for four in FOURS}
+LAYOUTS = {kinds: "".join(FIELDS[LENGTHS.index(length)] for length in lengths) for lengths, kinds in KINDS.items()}
 
 
 def encode_page(page: Page) -> bytes:
     """Two bits per slot (0 empty, 1 leaf, 2 page), then a leaf as key and value, a page as number and hash."""
-    kinds, slots = 0, page.parts[SLOTS:]
-    for part in slots:
-        kinds = kinds << 2 | KINDS[len(part)]
-    return kinds.to_bytes(4) + b"".join([part[:64] for part in slots])
+    slots = page.parts[SLOTS:]
+    lengths = bytes(map(len, slots))
+    kinds = [KINDS[lengths[at : at + 4]] for at in range(0, SLOTS, 4)]
+    return bytes(kinds) + b"".join([part[:64] for part in slots])
 
 
 def decode_page(data: bytes, depth: int) -> Page | None:
