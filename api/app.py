@@ -1,5 +1,7 @@
 """The application: the handlers of this package around one open ledger."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from litestar import Litestar
 from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
@@ -13,6 +15,9 @@ from api.problems import EXCEPTION_HANDLERS
 from ledger.folder import Ledger
 
 MAX_BODY = 256 * 1024
+# Threads that make answers. On SQLite that is work for the interpreter, and more threads only stand in each other's
+# way; with PostgreSQL they wait for it.
+SQLITE_READERS, POSTGRESQL_READERS = 2, 8
 
 
 def create_app(ledger: Ledger, base_url: str | None = None) -> Litestar:
@@ -23,11 +28,15 @@ def create_app(ledger: Ledger, base_url: str | None = None) -> Litestar:
 
     base_url = base_url or ledger.settings.base_url
 
+    count = SQLITE_READERS if ledger.store.is_sqlite else POSTGRESQL_READERS
+    readers = ThreadPoolExecutor(count, thread_name_prefix="answers")
+
     async def start() -> None:
         ledger.sequencer.start()
         ledger.reader.follow()
 
     async def close() -> None:
+        await sync_to_thread(readers.shutdown)
         await sync_to_thread(ledger.close)
 
     app = Litestar(
@@ -49,7 +58,7 @@ def create_app(ledger: Ledger, base_url: str | None = None) -> Litestar:
         openapi_config=openapi.config(),
         on_startup=[start],
         on_shutdown=[close],
-        state=State({"ledger": ledger, "base_url": base_url, "answers": AnswerCache()}),
+        state=State({"ledger": ledger, "base_url": base_url, "answers": AnswerCache(), "readers": readers}),
         # Litestar would set up logging for the whole process; that is the command's business.
         logging_config=None,
         debug=False,

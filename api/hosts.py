@@ -1,11 +1,11 @@
 """`GET /v1/hosts/{did}/reputation`: a host's reviews, sums and proofs (reviews.md 6, protocol.md 5)."""
 
 import re
+from asyncio import get_running_loop
 from typing import Annotated, Literal
 from urllib.parse import unquote_to_bytes
 
 from litestar import Request, get
-from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import Example
@@ -111,7 +111,7 @@ async def host_reputation(
         raise InvalidParameters(FieldError("from" if start is not None else "count", "goes with proof=page only"))
     published = ledger.reader.published.size
     query = Query(proof, size, start or 0, count or MAX_PAGE_EVENTS, limit, cursor, text)
-    kept = await sync_to_thread(_make, ledger.reader, did, query)
+    kept = await get_running_loop().run_in_executor(request.app.state.readers, _make, ledger.reader, did, query)
     request.app.state.answers.put(_target(request), published, kept)
     return kept.answer(request.scope)
 
