@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple
+from datetime import timedelta
 
 from sqlalchemy import Connection
 
-from ledger.canon.times import format_time
+from ledger.canon.times import format_time, parse_time
 from ledger.clock import Clock
 from ledger.errors import Halted, Malformed, Misconfigured, NotProved, NotStored, StaylogError
 from ledger.log.batch import Batch, Outcome, Written
@@ -20,6 +21,8 @@ from ledger.store import tables
 from ledger.store.engine import Store
 from ledger.store.rows import Head, Rows, insert_rows, newest_published, read_head
 
+# A map head at least this often: verifiers choose how old an answer may be.
+FRESHNESS = timedelta(hours=24)
 # Recent map pages that the writer keeps: those of 150,000 hosts, in some 60 MiB.
 CACHED_PAGES = 1 << 16
 
@@ -55,8 +58,8 @@ class Integrator:
     def integrate(
         self, drafts: Sequence[Draft], *, together: bool = False, progress: Callable[[int], None] = lambda _: None
     ) -> list[Outcome]:
-        """One durable transaction; no drafts at all make a lone map head. A draft that breaks a rule is refused by
-        itself, or, when all are to be added `together`, with all others."""
+        """One durable transaction; no drafts make a lone map head, if the last is old. A draft that breaks a rule
+        is refused by itself, or, when all are to be added `together`, with all others."""
         written = Written()
         try:
             with self._store.write() as connection:
@@ -65,7 +68,7 @@ class Integrator:
                 for start in range(0, len(drafts) or 1, MAX_BATCH):
                     batch = Batch(connection, head, self._rows, self._map, self._appender, self._now(head))
                     outcomes += batch.take(drafts[start : start + MAX_BATCH])
-                    if batch.entries or not drafts:
+                    if batch.entries or not drafts and self._is_old(head):
                         head = batch.close(written)
                     progress(len(outcomes))
                 refusals = {place: item for place, item in enumerate(outcomes) if isinstance(item, StaylogError)}
@@ -97,6 +100,10 @@ class Integrator:
         self._rows.next_page = head.pages
         self._rows.new.clear()
         return head
+
+    def _is_old(self, head: Head) -> bool:
+        """Looked at under the lock: another process may have been faster."""
+        return self._clock() - parse_time(head.at) >= FRESHNESS
 
     def _now(self, head: Head) -> str:
         """The clock, or the time of the last entry if that is later: times never fall."""

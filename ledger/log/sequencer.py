@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from threading import Condition, Thread
 from time import perf_counter
 
@@ -18,18 +17,16 @@ from ledger import metrics
 from ledger.canon.times import parse_time
 from ledger.clock import Clock
 from ledger.errors import Halted, StaylogError, Unavailable
-from ledger.log.batch import Outcome, Written
+from ledger.log.batch import Outcome, Placed, Written
 from ledger.log.drafts import Draft
 from ledger.log.entries import Entry
-from ledger.log.integrate import Integrator, Unsigned
+from ledger.log.integrate import FRESHNESS, Integrator, Unsigned
 from ledger.log.publish import Publisher
 from ledger.log.replay import MAX_BATCH
 from ledger.store.engine import Store
 from ledger.store.rows import Published
 
 MAX_QUEUE = 10_000
-# A map head at least this often: verifiers choose how old an answer may be.
-FRESHNESS = timedelta(hours=24)
 # How long the writer sleeps before it looks whether anything is left to do.
 IDLE_SECONDS = 1.0
 # How many entries may wait in SQLite's write-ahead log, at some 20 kB each: a page that changes often is moved once.
@@ -76,7 +73,6 @@ class Sequencer:
         self._since_tidy = 0
         self._thread: Thread | None = None
         self.halted: Halted | None = None
-        self.newest: Published | None = None
 
     def open(self) -> Published:
         """Refuse a database that is not the continuation of what was signed; sign what a crash left unsigned."""
@@ -147,18 +143,22 @@ class Sequencer:
                 return
             outcomes = self._integrate(drafts)
             published = self._publish(self._integrator.written)
+            results = [
+                outcome if isinstance(outcome, StaylogError) else _integrated(outcome, published)
+                for outcome in outcomes
+            ]
         except BaseException as error:
             self._fail(futures, error)
             if isinstance(error, StaylogError):
                 return
             raise
         metrics.BATCH_SECONDS.observe(perf_counter() - started)
-        for future, outcome in zip(futures, outcomes, strict=True):
-            if isinstance(outcome, StaylogError):
-                metrics.REFUSALS.labels(outcome.code).inc()
-                future.set_exception(outcome)
+        for future, result in zip(futures, results, strict=True):
+            if isinstance(result, StaylogError):
+                metrics.REFUSALS.labels(result.code).inc()
+                future.set_exception(result)
             else:
-                future.set_result(_integrated(outcome, published))
+                future.set_result(result)
         self._tidy(len(batch))
 
     def _is_due(self) -> bool:
@@ -187,9 +187,9 @@ class Sequencer:
             raise Halted(self.halted.code, self.halted.message)
 
     def _publish(self, written: Written | None = None) -> Published:
-        self.newest = self._publisher.publish(written)
-        self._on_published(self.newest)
-        return self.newest
+        newest = self._publisher.publish(written)
+        self._on_published(newest)
+        return newest
 
     def _fail(self, futures: Sequence["Future[Integrated]"], error: BaseException) -> None:
         if isinstance(error, Halted):
@@ -211,9 +211,8 @@ class Sequencer:
                 self._store.tidy()
 
 
-def _integrated(outcome: Outcome, published: Published) -> Integrated:
-    if isinstance(outcome, StaylogError):
-        raise outcome
+def _integrated(outcome: Placed, published: Published) -> Integrated:
+    """The promise itself: nothing is acknowledged that the checkpoint does not cover."""
     if outcome.index >= published.size:
         raise StaylogError("internal_error", f"entry {outcome.index} is not covered by the checkpoint")
     return Integrated(outcome.index, outcome.entry, published, outcome.repeated)

@@ -9,11 +9,12 @@ import pytest
 
 from audits.receipts import verify_tlog_proof
 from ledger.errors import BrokenRule, Halted, StaylogError, Unavailable
+from ledger.folder import open_ledger
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.drafts import Draft, artifact_draft, make_draft
-from ledger.log.integrate import SomeRefused
+from ledger.log.integrate import FRESHNESS, SomeRefused
 from ledger.log.proofs import verify_consistency
-from ledger.log.sequencer import FRESHNESS, Integrated
+from ledger.log.sequencer import Integrated
 from ledger.log.tlog_proof import TlogProof
 from tests.running import HOST, OTHER, Running, Writer
 
@@ -171,6 +172,10 @@ def test_a_lone_map_head_after_a_day(running: Running) -> None:
     running.ledger.sequencer.start()
     assert published.wait(10)
     running.ledger.sequencer.close()
+    # Another process that was as patient finds it done.
+    other = open_ledger(running.settings, clock=running.clock)
+    assert other.sequencer._integrator.integrate([]) == []
+    other.close()
     assert running.ledger.reader.refresh().size == 3
     assert json.loads(running.ledger.reader.entries(2, 3)[0])["at"] == "2026-06-02T12:00:00Z"
     assert running.fsck().findings == []
