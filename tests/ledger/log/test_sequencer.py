@@ -2,6 +2,8 @@
 
 import json
 from concurrent.futures import Future
+from contextlib import nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from threading import Event
 
@@ -10,12 +12,16 @@ import pytest
 from audits.receipts import verify_tlog_proof
 from ledger.errors import BrokenRule, Halted, StaylogError, Unavailable
 from ledger.folder import open_ledger
+from ledger.log.batch import Batch
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.drafts import Draft, artifact_draft, make_draft
 from ledger.log.integrate import FRESHNESS, SomeRefused
+from ledger.log.pages import PagedMap
 from ledger.log.proofs import verify_consistency
 from ledger.log.sequencer import Integrated
+from ledger.log.tiles import Appender
 from ledger.log.tlog_proof import TlogProof
+from ledger.store.rows import Rows, read_head
 from tests.running import HOST, OTHER, Running, Writer
 
 
@@ -193,6 +199,20 @@ def test_a_full_queue_and_a_closing_service_say_so(running: Running, writer: Wri
     assert [future.result(0).index for future in waiting] == [2, 3]
     with pytest.raises(Unavailable, match="shutting down"):
         sequencer.submit(writer.policy())
+
+
+def test_the_head_moves_by_compare_and_set(running: Running, writer: Writer) -> None:
+    """The lock keeps writers apart; if it ever failed, the second of two would find the head moved, and stop."""
+    running.add(writer.policy())
+    with running.ledger.store.write() as connection:
+        head = read_head(connection)
+        assert head is not None
+        rows = Rows(lambda: nullcontext(connection))
+        batch = Batch(connection, replace(head, size=2), rows, PagedMap(rows), Appender(rows, 2), head.at)
+        with pytest.raises(Halted) as refused:
+            batch._move_head(replace(head, size=9))
+    assert refused.value.code == "log_forked"
+    assert running.fsck().findings == []
 
 
 def test_every_checkpoint_is_kept_and_extends_the_one_before(running: Running, writer: Writer) -> None:
