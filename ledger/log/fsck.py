@@ -17,7 +17,7 @@ from ledger.log.hostmap import map_key
 from ledger.log.mark import Mark
 from ledger.log.note import Verifier
 from ledger.log.openings import Opening
-from ledger.log.pages import BITS, decode_page
+from ledger.log.pages import BITS, decode_page, links_of
 from ledger.log.replay import Replay
 from ledger.log.tiles import WIDTH, Appender, MemoryTiles
 from ledger.log.tree import HASH_SIZE
@@ -172,10 +172,10 @@ class _Check:
     def _check_page(self, number: int, data: bytes, known: dict[int, tuple[int, bytes]]) -> None:
         depth, hash_ = known.pop(number, (0, b""))
         page = decode_page(data, depth)
-        if page is None or (page.hash != hash_ if hash_ else page.hash not in self._unsigned_roots):
+        if page is None or (page[1] != hash_ if hash_ else page[1] not in self._unsigned_roots):
             self._report.find(f"map page {number} is not what the page above it, or the map head, says")
             return
-        for below, link in page.links():
+        for below, link in links_of(page):
             if below >= number or known.setdefault(below, (depth + BITS, link)) != (depth + BITS, link):
                 self._report.find(f"map page {number} names a page {below} below it that others describe otherwise")
 

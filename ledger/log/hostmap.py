@@ -13,6 +13,7 @@ from ledger.errors import Malformed, NotProved
 
 ABSENT = bytes(32)
 KEY_BITS = 256
+NODE_PREFIX = b"\x03"
 
 
 def map_key(did: str) -> bytes:
@@ -28,7 +29,7 @@ def map_leaf(key: bytes, value: bytes) -> bytes:
 
 
 def map_node(left: bytes, right: bytes) -> bytes:
-    return sha256(b"\x03" + left + right).digest()
+    return sha256(NODE_PREFIX + left + right).digest()
 
 
 def key_bit(key: bytes, depth: int) -> int:

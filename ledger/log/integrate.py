@@ -23,8 +23,8 @@ from ledger.store.rows import Head, Rows, insert_rows, newest_published, read_he
 
 # A map head at least this often: verifiers choose how old an answer may be.
 FRESHNESS = timedelta(hours=24)
-# Recent map pages that the writer keeps: those of 150,000 hosts, in some 60 MiB.
-CACHED_PAGES = 1 << 16
+# Map pages that the writer keeps, at some 1.2 kB each: all those of 200,000 hosts.
+CACHED_PAGES = 1 << 17
 
 
 class Unsigned(Exception):

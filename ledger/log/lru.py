@@ -1,8 +1,6 @@
 """A small cache for what never changes once read: expanded tiles and map pages. Threads may share it."""
 
-from collections import OrderedDict
 from collections.abc import Hashable
-from threading import Lock
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -10,24 +8,31 @@ Value = TypeVar("Value")
 
 
 class Cache(Generic[Key, Value]):
-    """Keeps the `most` values that were used last."""
+    """Keeps the `most` // 2 values that were used last, and at most `most`.
+
+    Two dictionaries: what is used goes to the young one; when that is full it becomes the old one, which is forgotten.
+    Each step is one operation on a dictionary, so threads need no lock: at worst they forget too early.
+    """
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[Key, Value] = OrderedDict()
-        self._lock = Lock()
+        self._half = most // 2
+        self._young: dict[Key, Value] = {}
+        self._old: dict[Key, Value] = {}
 
     def get(self, key: Key) -> Value | None:
-        with self._lock:
-            value = self._values.get(key)
+        value = self._young.get(key)
+        if value is None:
+            value = self._old.get(key)
             if value is not None:
-                self._values.move_to_end(key)
-            return value
+                self.put(key, value)
+        return value
 
     def put(self, key: Key, value: Value) -> Value:
-        with self._lock:
-            self._values[key] = value
-            self._values.move_to_end(key)
-            if len(self._values) > self._most:
-                self._values.popitem(last=False)
+        if len(self._young) >= self._half:
+            self._old, self._young = self._young, {}
+        self._young[key] = value
         return value
+
+    def drop(self, key: Key) -> None:
+        self._young.pop(key, None)
+        self._old.pop(key, None)

@@ -9,11 +9,12 @@ the caller names. Page numbers are not hashed: a wrong one leads to a page with 
 
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
 from itertools import product
 from typing import Protocol
 
 from ledger.errors import NotStored
-from ledger.log.hostmap import ABSENT, MapLeaf, MapProof, map_leaf, map_node
+from ledger.log.hostmap import ABSENT, NODE_PREFIX, MapLeaf, MapProof, map_leaf, map_node
 from ledger.log.lru import Cache
 
 BITS = 4
@@ -34,8 +35,8 @@ class PageStore(Protocol):
     def read_pages(self, numbers: Sequence[int]) -> Mapping[int, bytes]:
         """Those of the pages that are stored. A damaged page can name any number below 2**64."""
 
-    def write_page(self, data: bytes) -> int:
-        """Store a new page and return its number."""
+    def write_pages(self, pages: Sequence[bytes]) -> int:
+        """Store new pages under numbers in a row, and return the first."""
 
 
 class MemoryPages(list[bytes]):
@@ -44,45 +45,73 @@ class MemoryPages(list[bytes]):
     def read_pages(self, numbers: Sequence[int]) -> Mapping[int, bytes]:
         return {number: self[number] for number in numbers if number < len(self)}
 
-    def write_page(self, data: bytes) -> int:
-        self.append(data)
-        return len(self) - 1
+    def write_pages(self, pages: Sequence[bytes]) -> int:
+        first = len(self)
+        self += pages
+        return first
 
 
-class Page:
-    """The parts of a page as a heap: part n joins the parts 2n and 2n + 1, and the last 16 are the slots."""
+# The parts of a page as a heap: part n joins the parts 2n and 2n + 1, part 1 has the page's hash, and the last 16 are
+# the slots, whose kinds (`kinds_of`) are part 0. A plain tuple of bytes: the garbage collector does not look into
+# these, and a writer keeps tens of thousands.
+Page = tuple[bytes, ...]
 
-    __slots__ = ("depth", "parts")
-
-    def __init__(self, depth: int, parts: list[bytes], stale: Iterable[int] = range(SLOTS - 1, 0, -1)) -> None:
-        self.depth = depth
-        self.parts = parts
-        for n in stale:
-            left, right = parts[2 * n], parts[2 * n + 1]
-            # A lone host rises as a leaf, two hosts meet in a node; the map root is a node in any case.
-            if left and right or len(left or right) in (NODE, LINK) or n == 1 and depth == 0:
-                parts[n] = map_node(left[-32:] or ABSENT, right[-32:] or ABSENT)
-            else:
-                parts[n] = left or right
-
-    @property
-    def hash(self) -> bytes:
-        return self.parts[1]
-
-    def links(self) -> list[tuple[int, bytes]]:
-        """The numbers and hashes of the pages right below."""
-        return [(_number(part), part[8:]) for part in self.parts[SLOTS:] if len(part) == LINK]
-
-    def replace(self, slots: Mapping[int, bytes]) -> "Page":
-        """A new page; only what is above these slots is hashed anew."""
-        parts = self.parts.copy()
-        for slot, part in slots.items():
-            parts[slot] = part
-        above = {slot >> height for slot in slots for height in range(1, BITS + 1)}
-        return Page(self.depth, parts, sorted(above, reverse=True))
+# All parts above the slots, lower ones first.
+ABOVE = range(SLOTS - 1, 0, -1)
 
 
-NO_HOSTS = Page(0, [b""] * 2 * SLOTS)
+def make_page(depth: int, parts: list[bytes], stale: Iterable[int] = ABOVE) -> Page:
+    """The page of these slots, after working out the `stale` parts above them anew, lower ones first."""
+    for n in stale:
+        left, right = parts[2 * n], parts[2 * n + 1]
+        if left and right:
+            parts[n] = sha256(NODE_PREFIX + left[-32:] + right[-32:]).digest()
+        elif len(left or right) in (NODE, LINK):
+            parts[n] = map_node(left[-32:] or ABSENT, right[-32:] or ABSENT)
+        else:
+            # A lone host rises as a leaf.
+            parts[n] = left or right
+    if depth == 0 and len(parts[1]) != NODE:
+        # The map root is a node in any case.
+        parts[1] = map_node(parts[2][-32:] or ABSENT, parts[3][-32:] or ABSENT)
+    return tuple(parts)
+
+
+def replace_slots(page: Page, depth: int, slots: Mapping[int, bytes]) -> Page:
+    """A new page; only what is above these slots is hashed anew."""
+    parts = list(page)
+    for slot, part in slots.items():
+        parts[slot] = part
+    if any(len(part) != len(page[slot]) for slot, part in slots.items()):
+        parts[0] = kinds_of(parts)
+    if len(slots) == 1:
+        return make_page(depth, parts, (slot >> 1, slot >> 2, slot >> 3, 1))
+    above = {slot >> height for slot in slots for height in range(1, BITS + 1)}
+    return make_page(depth, parts, sorted(above, reverse=True))
+
+
+def links_of(page: Page) -> list[tuple[int, bytes]]:
+    """The numbers and hashes of the pages right below."""
+    return [(_number(part), part[8:]) for part in page[SLOTS:] if len(part) == LINK]
+
+
+FOURS = list(product(range(3), repeat=4))
+LENGTHS = (0, LEAF, LINK)
+FIELDS = ("0s", "64s", "40s")
+# The byte that has the kinds of four slots, by their lengths; and the fields of four slots, by that byte.
+KINDS = {bytes(LENGTHS[k] for k in four): four[0] << 6 | four[1] << 4 | four[2] << 2 | four[3] for four in FOURS}
+LAYOUTS = {kinds: "".join(FIELDS[LENGTHS.index(length)] for length in lengths) for lengths, kinds in KINDS.items()}
+
+
+def kinds_of(parts: Sequence[bytes]) -> bytes:
+    """Two bits per slot: 0 empty, 1 leaf, 2 page."""
+    lengths = bytes(map(len, parts[SLOTS:]))
+    return bytes([KINDS[lengths[:4]], KINDS[lengths[4:8]], KINDS[lengths[8:12]], KINDS[lengths[12:]]])
+
+
+# A page below the top before there is anything in it, and the top page of the map without hosts.
+EMPTY: Page = (bytes(SLOTS // 4), *[b""] * (2 * SLOTS - 1))
+NO_HOSTS = make_page(0, list(EMPTY))
 
 
 class PagedMap:
@@ -103,13 +132,13 @@ class PagedMap:
         """A new version with `values` (key to value) set: its top page and its root."""
         page = self._top(top, root)
         if not values:
-            return top, page.hash
+            return top, page[1]
         leaves = [key + value + map_leaf(key, value) for key, value in values.items()]
-        [link] = self._set([(page, leaves)])
+        [link] = self._set([(page, leaves)], 0)
         return _number(link), link[8:]
 
     def root(self, top: int | None) -> bytes:
-        return self._top(top).hash
+        return self._top(top)[1]
 
     def get(self, top: int | None, key: bytes, root: bytes | None = None) -> bytes | None:
         return self.get_all(top, [key], root).get(key)
@@ -119,7 +148,7 @@ class PagedMap:
         found: dict[bytes, bytes] = {}
         pages, depth = dict.fromkeys(keys, self._top(top, root)), 0
         while pages:
-            parts = {key: page.parts[_slot(key, depth)] for key, page in pages.items()}
+            parts = {key: page[_slot(key, depth)] for key, page in pages.items()}
             found |= {key: part[32:64] for key, part in parts.items() if len(part) == LEAF and part[:32] == key}
             links = {key: part for key, part in parts.items() if len(part) == LINK}
             depth += BITS
@@ -129,15 +158,16 @@ class PagedMap:
 
     def prove(self, top: int | None, key: bytes, root: bytes | None = None) -> MapProof:
         siblings: list[bytes] = []
-        page = self._top(top, root)
+        page, depth = self._top(top, root), 0
         while True:
-            slot = _slot(key, page.depth)
+            slot = _slot(key, depth)
             for height in range(BITS - 1, -1, -1):
-                part, sibling = page.parts[slot >> height], page.parts[slot >> height ^ 1]
+                part, sibling = page[slot >> height], page[slot >> height ^ 1]
                 siblings.append(sibling[-32:] or ABSENT)
                 if len(part) in (0, LEAF):
                     return MapProof(tuple(reversed(siblings)), MapLeaf(part[:32], part[32:64]) if part else None)
-            page = self._read([part], page.depth + BITS)[part]
+            depth += BITS
+            page = self._read([part], depth)[part]
 
     def check(self, top: int | None, root: bytes, since: int) -> dict[bytes, bytes]:
         """Read the top page and all pages from number `since` on anew, past the cache, and return their leaves.
@@ -146,51 +176,55 @@ class PagedMap:
         can name an older number, behind which this does not look.
         """
         found: dict[bytes, bytes] = {}
+        depth = 0
         first = since.to_bytes(8)
         pages = [self._top(None, root)] if top is None else self._stored([_link(top, root)], 0)
         while pages:
             links = []
             for page in pages:
-                for part in page.parts[SLOTS:]:
+                for part in page[SLOTS:]:
                     if len(part) == LEAF:
                         found[part[:32]] = part[32:64]
                     elif part >= first:  # links sort by number
                         links.append(part)
-            pages = self._stored(links, page.depth + BITS)
+            depth += BITS
+            pages = self._stored(links, depth)
         return found
 
-    def _set(self, level: Iterable[tuple[Page, list[bytes]]]) -> list[bytes]:
+    def _set(self, level: Sequence[tuple[Page, list[bytes]]], depth: int) -> list[bytes]:
         """The links to new pages, each made of a page of this level and the leaves to set in it."""
-        made: list[tuple[Page, dict[int, bytes]]] = []
+        made: list[dict[int, bytes]] = []
         below: list[tuple[dict[int, bytes], int, bytes, list[bytes]]] = []
         for page, leaves in level:
             slots: dict[int, bytes] = {}
-            made.append((page, slots))
-            for slot, group in _by_slot(page, leaves).items():
-                old = page.parts[slot]
+            made.append(slots)
+            for slot, group in _by_slot(page, depth, leaves):
+                old = page[slot]
                 if len(old) == LINK or len(group) > 1:
                     below.append((slots, slot, old, group))
                 else:
                     slots[slot] = group[0]
         if below:
-            depth = page.depth + BITS
-            known = self._read([old for _, _, old, _ in below if len(old) == LINK], depth)
-            empty = Page(depth, [b""] * 2 * SLOTS, ())
-            links = self._set((known.get(old, empty), group) for _, _, old, group in below)
-            for (slots, slot, _, _), link in zip(below, links, strict=True):
+            known = self._read([old for _, _, old, _ in below if len(old) == LINK], depth + BITS)
+            links = self._set([(known.get(old, EMPTY), group) for _, _, old, group in below], depth + BITS)
+            for (slots, slot, old, _), link in zip(below, links, strict=True):
                 slots[slot] = link
-        return [self._write(page.replace(slots)) for page, slots in made]
+                # Who updates goes on from the new version.
+                self._cache.drop(old)
+        return self._write([replace_slots(page, depth, slots) for (page, _), slots in zip(level, made, strict=True)])
 
-    def _write(self, page: Page) -> bytes:
-        link = _link(self._store.write_page(encode_page(page)), page.hash)
-        self._cache.put(link, page)
-        return link
+    def _write(self, pages: Sequence[Page]) -> list[bytes]:
+        first = self._store.write_pages([encode_page(page) for page in pages])
+        links = [_link(number, page[1]) for number, page in enumerate(pages, first)]
+        for link, page in zip(links, pages, strict=True):
+            self._cache.put(link, page)
+        return links
 
     def _top(self, top: int | None, root: bytes | None = None) -> Page:
         if top is not None:
             link = _link(top, UNKNOWN if root is None else root)
             return self._read([link], 0)[link]
-        if root not in (None, NO_HOSTS.hash):
+        if root not in (None, NO_HOSTS[1]):
             raise NotStored("a map with this root has a top page, but none is named")
         return NO_HOSTS
 
@@ -207,7 +241,7 @@ class PagedMap:
         pages = []
         for number, link in zip(numbers, links, strict=True):
             page = decode_page(stored[number], depth) if number in stored else None
-            if page is None or link[8:] not in (page.hash, UNKNOWN):
+            if page is None or link[8:] not in (page[1], UNKNOWN):
                 raise NotStored(f"map page {number} is missing or damaged")
             pages.append(page)
         return pages
@@ -218,16 +252,19 @@ def _slot(key: bytes, depth: int) -> int:
     return SLOTS | key[depth >> 3] >> (0 if depth & 4 else 4) & 15
 
 
-def _by_slot(page: Page, leaves: Iterable[bytes]) -> dict[int, list[bytes]]:
+def _by_slot(page: Page, depth: int, leaves: list[bytes]) -> Iterable[tuple[int, list[bytes]]]:
     """Leaves by slot, each slot with the leaf of another host that it has now."""
-    groups: dict[int, list[bytes]] = {}
-    for leaf in leaves:
-        groups.setdefault(_slot(leaf, page.depth), []).append(leaf)
+    if len(leaves) == 1:
+        groups = {_slot(leaves[0], depth): leaves}
+    else:
+        groups = {}
+        for leaf in leaves:
+            groups.setdefault(_slot(leaf, depth), []).append(leaf)
     for slot, group in groups.items():
-        old = page.parts[slot]
+        old = page[slot]
         if len(old) == LEAF and all(leaf[:32] != old[:32] for leaf in group):
-            group.append(old)
-    return groups
+            groups[slot] = [*group, old]
+    return groups.items()
 
 
 def _link(number: int, hash_: bytes) -> bytes:
@@ -238,20 +275,9 @@ def _number(link: bytes) -> int:
     return int.from_bytes(link[:8])
 
 
-FOURS = list(product(range(3), repeat=4))
-LENGTHS = (0, LEAF, LINK)
-FIELDS = ("0s", "64s", "40s")
-# The byte that has the kinds of four slots, by their lengths; and the fields of four slots, by that byte.
-KINDS = {bytes(LENGTHS[k] for k in four): four[0] << 6 | four[1] << 4 | four[2] << 2 | four[3] for four in FOURS}
-LAYOUTS = {kinds: "".join(FIELDS[LENGTHS.index(length)] for length in lengths) for lengths, kinds in KINDS.items()}
-
-
 def encode_page(page: Page) -> bytes:
-    """Two bits per slot (0 empty, 1 leaf, 2 page), then a leaf as key and value, a page as number and hash."""
-    slots = page.parts[SLOTS:]
-    lengths = bytes(map(len, slots))
-    kinds = [KINDS[lengths[at : at + 4]] for at in range(0, SLOTS, 4)]
-    return bytes(kinds) + b"".join([part[:64] for part in slots])
+    """The kinds of the slots, then a leaf as key and value, a page as number and hash."""
+    return page[0] + b"".join([part[:64] for part in page[SLOTS:]])
 
 
 def decode_page(data: bytes, depth: int) -> Page | None:
@@ -260,12 +286,11 @@ def decode_page(data: bytes, depth: int) -> Page | None:
         slots = struct.unpack("4x" + "".join([LAYOUTS[kinds] for kinds in data[:4]]), data)
     except (KeyError, struct.error):
         return None
-    parts = [b""] * SLOTS
-    parts += slots
+    parts = [data[:4], *EMPTY[1:SLOTS], *slots]
     for n, part in enumerate(slots, SLOTS):
         if len(part) == 64:
             # The hash would not tell: a leaf that rises has the same one from its neighbour's slot.
             if _slot(part, depth) != n:
                 return None
             parts[n] = part + map_leaf(part[:32], part[32:])
-    return Page(depth, parts)
+    return make_page(depth, parts)

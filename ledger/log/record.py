@@ -3,7 +3,6 @@
 The fold refuses a sequence that no honest ledger can hold; the code of the refusal names the rule.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -37,19 +36,19 @@ class ReviewState:
 class HostFold:
     """A host's record, entry by entry."""
 
-    def __init__(self, host: str, record: bytes | None = None) -> None:
+    def __init__(self, host: str, record: dict[str, Any] | None = None) -> None:
         self.host = host
         self.reviews: dict[int, ReviewState] = {}
         self._review_ids: set[str] = set()
         self._edge = Edge()
         self._new_leaves: list[bytes] = []
         self._last_index = -1
-        # A stored record is what `record` wrote, and its hash is in the map: the strict reader would tell nothing new.
-        self._record: dict[str, Any] = json.loads(record) if record else empty_record(host)
+        self._record = record or empty_record(host)
 
     @classmethod
-    def resume(cls, host: str, record: bytes, edge: bytes, reviews: dict[int, ReviewState]) -> "HostFold":
-        """Go on from a stored record, the nodes of its sub-log's edge, and those reviews that the next entries name."""
+    def resume(cls, host: str, record: dict[str, Any], edge: bytes, reviews: dict[int, ReviewState]) -> "HostFold":
+        """Go on from the members of a record, the nodes of its sub-log's edge, and those reviews that the next entries
+        name."""
         fold = cls(host, record)
         fold.reviews = reviews
         fold._review_ids = {review.review_id for review in reviews.values()}
@@ -82,8 +81,11 @@ class HostFold:
         self._new_leaves.clear()
         return self._edge
 
+    def members(self) -> dict[str, Any]:
+        return {**self._record, "root": base64.encode(self.edge.root())}
+
     def record(self) -> bytes:
-        return jcs.dumps_plain({**self._record, "root": base64.encode(self.edge.root())})
+        return jcs.dumps_plain(self.members())
 
     def _review(self, index: int, members: Mapping[str, Any]) -> None:
         if members["review_id"] in self._review_ids:

@@ -80,6 +80,7 @@ class Sequencer:
         return self._publish()
 
     def start(self) -> None:
+        metrics.QUEUED.set_function(lambda: len(self._queue))
         self._thread = Thread(target=self._run, name="sequencer", daemon=True)
         self._thread.start()
 
@@ -103,7 +104,6 @@ class Sequencer:
             if len(self._queue) >= self._max_queue:
                 raise Unavailable("busy", f"{len(self._queue)} entries are waiting already; try again in a moment")
             self._queue.append((draft, future))
-            metrics.QUEUED.set(len(self._queue))
             self._wake.notify()
         return future
 
@@ -131,9 +131,7 @@ class Sequencer:
                 self._wake.wait(IDLE_SECONDS)
             if not self._queue and self._closing:
                 return None
-            batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
-            metrics.QUEUED.set(len(self._queue))
-        return batch
+            return [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
 
     def _write(self, batch: list[tuple[Draft, "Future[Integrated]"]]) -> None:
         drafts, futures = [draft for draft, _ in batch], [future for _, future in batch]

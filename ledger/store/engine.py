@@ -120,6 +120,8 @@ def _map_sqlite(connection: Any, _record: Any) -> None:
 def _widen_sqlite(connection: Any, _record: Any) -> None:
     """The writer touches pages all over the file in every batch: 64 MiB of them stay."""
     connection.execute("PRAGMA cache_size = -65536")
+    # Copies of pages by which one statement could be undone: never worth a file.
+    connection.execute("PRAGMA temp_store = MEMORY")
 
 
 def _make_postgresql_durable(connection: Any, _record: Any) -> None:
@@ -146,8 +148,9 @@ def _guarded(connection: Connection) -> Iterator[None]:
     try:
         yield
     except driver as error:
+        lost = connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
         connection.invalidate(error)
-        raise DBAPIError.instance(None, None, error, driver, connection_invalidated=True) from error
+        raise DBAPIError.instance(None, None, error, driver, connection_invalidated=lost) from error
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def test_it_can_be_taken_up_from_a_stored_record(seed: int, cut: int) -> None:
     for index, entry in events[:cut]:
         first.add(index, entry)
     if events[:cut]:
-        first = HostFold.resume(HOSTS[0], first.record(), b"".join(first.edge.nodes), first.reviews)
+        first = HostFold.resume(HOSTS[0], first.members(), b"".join(first.edge.nodes), first.reviews)
     for index, entry in events[cut:]:
         first.add(index, entry)
     if events:
@@ -58,7 +58,7 @@ def test_an_edge_that_does_not_fit_its_record_is_damage(damage: Callable[[bytes]
         fold.add(number + 2, review(number))
     edge = b"".join(fold.edge.nodes)
     with pytest.raises(NotStored, match="edge"):
-        HostFold.resume(HOST, fold.record(), damage(edge), {})
+        HostFold.resume(HOST, fold.members(), damage(edge), {})
 
 
 def review(number: int, **members: Any) -> Entry:
