@@ -2,6 +2,8 @@
 
 import re
 from asyncio import get_running_loop
+from concurrent.futures import Executor
+from contextlib import suppress
 from typing import Annotated, Literal
 from urllib.parse import unquote_to_bytes
 
@@ -22,7 +24,7 @@ from ledger.errors import BadDID
 from ledger.folder import Ledger
 from ledger.log.answers import MAX_PAGE_EVENTS
 from ledger.log.reader import Reader
-from ledger.reputation.answers import DEFAULT_LIMIT, MAX_LIMIT, Query, reputation
+from ledger.reputation.answers import DEFAULT_LIMIT, FEW_EVENTS, MAX_LIMIT, Lengthy, Query, reputation
 
 # Wider than what is taken: `did.check` is the judge.
 _DID = (
@@ -111,14 +113,23 @@ async def host_reputation(
         raise InvalidParameters(FieldError("from" if start is not None else "count", "goes with proof=page only"))
     published = ledger.reader.published.size
     query = Query(proof, size, start or 0, count or MAX_PAGE_EVENTS, limit, cursor, text)
-    kept = await get_running_loop().run_in_executor(request.app.state.readers, _make, ledger.reader, did, query)
+    kept = await _made(ledger, did, query, request.app.state.readers)
     request.app.state.answers.put(_target(request), published, kept)
     return kept.answer(request.scope)
 
 
-def _make(reader: Reader, did: str, query: Query) -> Kept:
-    """In a thread: reading, proving, and hashing what may be a megabyte."""
-    return Kept.make(reputation(reader, did, query))
+async def _made(ledger: Ledger, did: str, query: Query, readers: Executor) -> Kept:
+    if ledger.store.is_sqlite:
+        # Most hosts have few events, and SQLite has them in this process: to hand that to a thread, which then contends
+        # with this one for the interpreter, takes as long as doing it.
+        with suppress(Lengthy):
+            return _make(ledger.reader, did, query, FEW_EVENTS)
+    return await get_running_loop().run_in_executor(readers, _make, ledger.reader, did, query)
+
+
+def _make(reader: Reader, did: str, query: Query, at_most: int | None = None) -> Kept:
+    """Reading, proving, and hashing what may be a megabyte."""
+    return Kept.make(reputation(reader, did, query, at_most))
 
 
 def check_host(did: str, raw_path: bytes) -> None:

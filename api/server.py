@@ -61,10 +61,14 @@ def config(app: Litestar, host: str, port: int) -> uvicorn.Config:
     )
 
 
+def spare_the_collector() -> None:
+    """What is loaded by now stays: the collector need not look through it again and again."""
+    gc.freeze()
+
+
 def run(ledger: Ledger, host: str, port: int, base_url: str | None = None) -> None:
     """Serve until SIGINT or SIGTERM, then finish what is queued. Closes the ledger."""
-    # What is loaded by now stays: the collector need not look through it again and again.
-    gc.freeze()
+    spare_the_collector()
     # uvicorn repeats the signal to itself once it has stopped in order.
     with suppress(KeyboardInterrupt):
         _Server(config(create_app(ledger, base_url), host, port)).run()

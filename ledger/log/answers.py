@@ -1,12 +1,15 @@
-"""Reputation answers with their proofs (protocol.md 5): full, aggregate, page, and the absence of a host."""
+"""The proofs of reputation answers (protocol.md 5): full, aggregate, page, and the absence of a host.
 
-from collections.abc import Sequence
+What an answer says beside them follows from the record: `face.summary`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.canon import base64, strict_json
+from ledger.canon import base64
 from ledger.errors import BadRequest, NotStored, StaylogError
-from ledger.log.face import Event, history, summary
+from ledger.log.face import Event, history
 from ledger.log.hostmap import MapLeaf, MapProof, map_key, map_value
 from ledger.log.tiles import TileTree
 from ledger.log.tree import multiproof_subtrees, root_of
@@ -17,7 +20,11 @@ MAX_PAGE_EVENTS = 500
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One host at one published checkpoint: `path` is its way through the map, `record` None when it has none."""
+    """One host at one published checkpoint: `path` is its way through the map, `record` None when it has none.
+
+    `written` turns hashes into members of the answer: who encodes bytes as base64 later leaves the hundreds of a proof
+    as they are.
+    """
 
     host: str
     checkpoint: str
@@ -25,6 +32,7 @@ class View:
     map_head: str
     path: MapProof
     record: bytes | None
+    written: Callable[[Iterable[bytes]], list[Any]] = lambda hashes: list(map(base64.encode, hashes))
 
 
 def full(view: View, tree: TileTree, events: Sequence[Event]) -> dict[str, Any]:
@@ -35,12 +43,12 @@ def full(view: View, tree: TileTree, events: Sequence[Event]) -> dict[str, Any]:
             f"{len(events)} events; above {MAX_FULL_EVENTS} ask for proof=page&from=0&count={MAX_PAGE_EVENTS}",
         )
     proof = {**_proof(view, tree, events), "events": [_event(event) for event in events]}
-    return {**_summary(view), "review_history": history(events), "proof": proof}
+    return {"review_history": history(events), "proof": proof}
 
 
 def aggregate(view: View, tree: TileTree) -> dict[str, Any]:
     """What the operator's map says, without the events that would show it is right."""
-    return {**_summary(view), "proof": _proof(view, tree, ())}
+    return {"proof": _proof(view, tree, ())}
 
 
 def page(view: View, tree: TileTree, events: Sequence[Event], start: int, sublog: Sequence[bytes]) -> dict[str, Any]:
@@ -55,19 +63,15 @@ def page(view: View, tree: TileTree, events: Sequence[Event], start: int, sublog
         **_proof(view, tree, events),
         "events": [_event(event) for event in events],
         "from": start,
-        "sub_proof": sublog_multiproof(sublog, range(start, start + len(events))),
+        "sub_proof": view.written(sublog_multiproof(sublog, range(start, start + len(events)))),
     }
-    return {**_summary(view), "proof": proof}
+    return {"proof": proof}
 
 
-def sublog_multiproof(sublog: Sequence[bytes], positions: Sequence[int]) -> list[str]:
+def sublog_multiproof(sublog: Sequence[bytes], positions: Sequence[int]) -> list[bytes]:
     """A host's sub-log is short enough to be hashed anew; it has no tiles."""
     subtrees = multiproof_subtrees(positions, len(sublog))
-    return [base64.encode(root_of(sublog[lo:hi])) for lo, hi in subtrees]
-
-
-def _summary(view: View) -> dict[str, Any]:
-    return summary(view.host, strict_json.loads(view.record) if view.record else None)
+    return [root_of(sublog[lo:hi]) for lo, hi in subtrees]
 
 
 def _proof(view: View, tree: TileTree, events: Sequence[Event]) -> dict[str, Any]:
@@ -78,7 +82,7 @@ def _proof(view: View, tree: TileTree, events: Sequence[Event]) -> dict[str, Any
     return {
         "checkpoint": view.checkpoint,
         "map_head": view.map_head,
-        "log_proof": [base64.encode(node) for node in tree.multiproof(shown, view.size)],
+        "log_proof": view.written(tree.multiproof(shown, view.size)),
         "map_proof": view.path.as_json(),
         "record": view.record.decode() if view.record is not None else None,
         "map_other": other.as_json() if other else None,

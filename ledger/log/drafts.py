@@ -8,7 +8,6 @@ from ledger.canon import base64, strict_json
 from ledger.errors import BadEntry, Malformed
 from ledger.log.entries import MEMBERS, VRP_ARTIFACT, Entry, make_entry, parse_entry
 from ledger.log.openings import Opening, commitment
-from ledger.log.tree import leaf_hash
 
 # Written by the log itself, about itself.
 OWN_TYPES = {"genesis", "map_head"}
@@ -35,7 +34,7 @@ class Draft:
             return parse_entry(self.form)
         # No text in an entry has a bare quotation mark, so this is the member and nothing else.
         data = self.form.replace(_AT, b'"at":"%s"' % time.encode(), 1)
-        return Entry(data, self.type, {**self.members, "at": time}, leaf_hash(data))
+        return Entry(data, self.type, {**self.members, "at": time})
 
 
 def make_draft(

@@ -6,7 +6,7 @@ artifact: 71 ASCII characters, so that its leaf hash is the one VRP verifiers co
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.canon import jcs, strict_json
@@ -43,14 +43,21 @@ VRP_ARTIFACT = "vrp_artifact"
 _ARTIFACT = re.compile(rb"sha256:[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """A well-formed entry; `members` is empty for a VRP artifact."""
 
     data: bytes
     type: str
     members: Mapping[str, Any]
-    leaf_hash: bytes
+    _leaf_hash: bytes = field(default=b"", init=False, repr=False, compare=False)
+
+    @property
+    def leaf_hash(self) -> bytes:
+        """Worked out for the first who asks: an answer without proof has dozens of entries and needs none."""
+        if not self._leaf_hash:
+            self._leaf_hash = leaf_hash(self.data)
+        return self._leaf_hash
 
     @property
     def host(self) -> str | None:
@@ -67,7 +74,7 @@ def parse_entry(data: bytes) -> Entry:
     if len(data) > MAX_ENTRY:
         raise BadEntry("entry_too_large", f"an entry of {len(data)} bytes; at most {MAX_ENTRY} are allowed")
     if _ARTIFACT.fullmatch(data):
-        return Entry(data, VRP_ARTIFACT, {}, leaf_hash(data))
+        return Entry(data, VRP_ARTIFACT, {})
     try:
         members = strict_json.loads(data)
         if not isinstance(members, dict):
@@ -112,7 +119,7 @@ def _check(data: bytes, members: dict[str, Any]) -> Entry:
         _check_level(members)
     if type_ == "review" and members["check_out"] <= members["check_in"]:
         raise BadEntry("entry_invalid", "review.check_out: a stay ends after it began")
-    return Entry(data, type_, members, leaf_hash(data))
+    return Entry(data, type_, members)
 
 
 def _check_level(members: Mapping[str, Any]) -> None:

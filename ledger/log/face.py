@@ -18,7 +18,7 @@ from ledger.log.record import mean_tenths
 STATISTICS = ("events", "reviews", "ratings", "histogram", "repeats", "responses", "redactions", "checks")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
     """An entry that names the host, its place in the log, and the text it commits to where that is served."""
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from nacl.signing import SigningKey
 
-from ledger.canon import base64
+from ledger.canon import base64, strict_json
 from ledger.errors import NotFound
 from ledger.log import answers
 from ledger.log.checkpoint import Checkpoint, sign_checkpoint
 from ledger.log.entries import Entry, make_entry
-from ledger.log.face import Event
+from ledger.log.face import Event, summary
 from ledger.log.hostmap import map_key, map_value
 from ledger.log.openings import Opening
 from ledger.log.pages import MemoryPages, PagedMap
@@ -77,12 +77,13 @@ class MemoryLog:
         path = self.map.prove(state.map_top, map_key(host))
         head = self.entries[state.size - 1].data.decode()
         view = answers.View(host, state.note, state.size, head, path, record)
+        face = summary(host, strict_json.loads(record) if record else None)
         if proof == "full":
-            return answers.full(view, self.tree, events)
+            return {**face, **answers.full(view, self.tree, events)}
         if proof == "aggregate":
-            return answers.aggregate(view, self.tree)
+            return {**face, **answers.aggregate(view, self.tree)}
         sublog = [sublog_leaf(event.index, event.entry.leaf_hash) for event in events]
-        return answers.page(view, self.tree, events[start : start + count], start, sublog)
+        return {**face, **answers.page(view, self.tree, events[start : start + count], start, sublog)}
 
     def _integrate(self, entry: Entry) -> None:
         self._rules.add(entry.data)

@@ -1,9 +1,8 @@
 """Commitments and what opens them (protocol.md 1, 2): the log holds hashes; texts stand beside it, withdrawable."""
 
 import unicodedata
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from ledger.canon import base64
 from ledger.errors import BadBase64, Malformed, NotProved
@@ -18,8 +17,7 @@ def commitment(salt: bytes, data: bytes) -> str:
     return base64.encode(sha256(b"\x05" + salt + data).digest())
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """A text and the salt it was committed with."""
 
     text: str

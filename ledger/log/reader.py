@@ -18,7 +18,7 @@ from ledger.log.hostmap import map_key
 from ledger.log.openings import Opening
 from ledger.log.pages import PagedMap
 from ledger.log.tiles import HEIGHT, WIDTH, TileTree, encode_bundle, tile_id
-from ledger.log.tree import HASH_SIZE, leaf_hash
+from ledger.log.tree import HASH_SIZE
 from ledger.store.engine import Store
 from ledger.store.rows import (
     Published,
@@ -34,8 +34,8 @@ from ledger.store.rows import (
 
 # Other processes publish too; a service learns of it within this time.
 FOLLOW_SECONDS = 0.2
-# 2,048 expanded tiles are 32 MiB, the proofs of the last half million entries.
-CACHED_TILES = 2048
+# 4,096 expanded tiles are 64 MiB, the proofs of the last half million entries at least.
+CACHED_TILES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def _event(index: int, data: bytes, text: str | None, salt: bytes | None) -> Eve
     """An entry of ours was read strictly when it came in; reading it so again would take most of an answer's time."""
     try:
         members = {} if data.startswith(b"sha256:") else msgspec.json.decode(data)
-        entry = Entry(data, members.get("type", VRP_ARTIFACT), members, leaf_hash(data))
+        entry = Entry(data, members.get("type", VRP_ARTIFACT), members)
     except (msgspec.DecodeError, AttributeError):
         raise NotStored(f"entry {index} is damaged") from None
     return Event(index, entry, None if text is None else Opening(text, salt or b""))

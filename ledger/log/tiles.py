@@ -30,8 +30,9 @@ MAX_ENTRY = 65535
 CACHED_TILES = 256
 MAX_PATH = 64
 
-# All perfect subtrees inside a tile: concatenated hashes by height.
-Expanded = list[bytes]
+# All perfect subtrees inside a tile, as a heap of hashes in a row: node n is above nodes 2n and 2n + 1, the tile's own
+# hashes are the last 256. What a partial tile does not have yet is zeros.
+Expanded = bytes
 
 
 class TileStore(Protocol):
@@ -65,10 +66,9 @@ class Appender:
         for level in sorted(ids, reverse=True):
             row = _prefix(rows, ids[level], widths[level])
             self._tiles[level] = bytearray(row)
-            heights = _expand(row)
-            for lo, hi in perfect_subtrees(0, widths[level]):
-                height = (hi - lo).bit_length() - 1
-                nodes.append(heights[height][(lo >> height) * HASH_SIZE :][:HASH_SIZE])
+            heap = _expand(row)
+            places = [_place(lo, hi)[1] for lo, hi in perfect_subtrees(0, widths[level])]
+            nodes += [heap[at : at + HASH_SIZE] for at in places]
         self._changed: dict[int, bytearray] = {}
         self._edge = Edge(size, nodes, self._on_nodes)
 
@@ -114,6 +114,7 @@ class TileTree:
 
     def __init__(self, store: TileStore, cached: int = CACHED_TILES) -> None:
         self._store = store
+        # By number and width: a partial tile is the prefix of a row that still grows.
         self._cache: Cache[tuple[int, int], Expanded] = Cache(cached)
 
     def root(self, size: int) -> bytes:
@@ -126,46 +127,63 @@ class TileTree:
         return self._hashes(consistency_subtrees(first, second), second)
 
     def multiproof(self, indices: Sequence[int], size: int) -> list[bytes]:
-        return self._hashes(multiproof_subtrees(indices, size), size)
+        return self._hashes(multiproof_subtrees(indices, size, WIDTH), size)
 
-    def _hashes(self, subtrees: Sequence[Subtree], size: int) -> list[bytes]:
+    def _hashes(self, subtrees: Iterable[Subtree], size: int) -> list[bytes]:
         """All but the subtrees at the right edge are perfect, and have their hash in one place."""
-        uneven = {subtree: perfect_subtrees(*subtree) for subtree in subtrees if not _is_perfect(*subtree)}
-        places = {subtree: _place(*subtree) for subtree in subtrees if subtree not in uneven}
-        places |= {part: _place(*part) for parts in uneven.values() for part in parts}
-        tiles = self._expanded({place[0] for place in places.values()}, size)
-        hashes = {part: tiles[tile][height][at : at + HASH_SIZE] for part, (tile, height, at) in places.items()}
-        for subtree, parts in uneven.items():
-            hashes[subtree] = fold_edge([hashes[part] for part in parts])
-        return [hashes[subtree] for subtree in subtrees]
-
-    def _expanded(self, places: Iterable[tuple[int, int]], size: int) -> dict[tuple[int, int], Expanded]:
-        """Expanded tiles by level and index, all that are not in the cache by one read."""
-        found: dict[tuple[int, int], Expanded] = {}
-        missing: dict[tuple[int, int], tuple[int, int]] = {}
-        for level, index in places:
-            # A partial tile is kept by its width too: it is the prefix of a row that still grows.
-            key = tile_id(level, index), min((size >> HEIGHT * level) - index * WIDTH, WIDTH)
-            cached = self._cache.get(key)
-            if cached is None:
-                missing[level, index] = key
+        places: list[tuple[int, int]] = []
+        uneven: list[slice] = []
+        for lo, hi in subtrees:
+            if lo == hi:
+                tile = lo >> HEIGHT
+                places += [(tile, at) for at in SIBLINGS[lo % WIDTH]]
+            elif hi < size:
+                places.append(_place(lo, hi))
             else:
-                found[level, index] = cached
+                parts = [_place(*part) for part in perfect_subtrees(lo, hi)]
+                uneven.append(slice(len(places), len(places) + len(parts)))
+                places += parts
+        tiles = self._expanded({tile for tile, _ in places}, size)
+        hashes = [tiles[tile][at : at + HASH_SIZE] for tile, at in places]
+        for part in reversed(uneven):
+            hashes[part] = [fold_edge(hashes[part])]
+        return hashes
+
+    def _expanded(self, wanted: Iterable[int], size: int) -> dict[int, Expanded]:
+        """Expanded tiles by number, all that are not in the cache by one read."""
+        found: dict[int, Expanded] = {}
+        missing: dict[int, int] = {}
+        for tile in wanted:
+            level, index = tile >> 48, tile & (1 << 48) - 1
+            width = min((size >> HEIGHT * level) - index * WIDTH, WIDTH)
+            cached = self._cache.get((tile, width))
+            if cached is None:
+                missing[tile] = width
+            else:
+                found[tile] = cached
         if missing:
-            rows = self._store.read_tiles([tile for tile, _ in missing.values()])
-            for place, key in missing.items():
-                found[place] = self._cache.put(key, _expand(_prefix(rows, *key)))
+            rows = self._store.read_tiles(list(missing))
+            for tile, width in missing.items():
+                found[tile] = self._cache.put((tile, width), _expand(_prefix(rows, tile, width)))
         return found
 
 
-def _is_perfect(lo: int, hi: int) -> bool:
-    return not hi - lo & hi - lo - 1
+def _place(lo: int, hi: int) -> tuple[int, int]:
+    """Where the root of a perfect subtree is found: the tile, and the offset in its heap."""
+    bits = (hi - lo).bit_length() - 1
+    level, first = bits >> 3, WIDTH >> (bits & 7)
+    return level << 48 | lo >> HEIGHT * (level + 1), (first | lo >> bits & first - 1) * HASH_SIZE
 
 
-def _place(lo: int, hi: int) -> tuple[tuple[int, int], int, int]:
-    """Where the root of a perfect subtree is found: tile level and index, height in the tile, offset in bytes."""
-    level, height = divmod((hi - lo).bit_length() - 1, HEIGHT)
-    return (level, lo >> HEIGHT * (level + 1)), height, ((lo >> HEIGHT * level) % WIDTH >> height) * HASH_SIZE
+def _siblings(heap_node: int) -> list[int]:
+    """The offsets of all siblings on the way up from a node, left to right."""
+    path = [heap_node >> height for height in range(HEIGHT)]
+    left = [node - 1 for node in reversed(path) if node & 1]
+    return [node * HASH_SIZE for node in (*left, *(node + 1 for node in path if not node & 1))]
+
+
+# By place in the tile.
+SIBLINGS = [_siblings(WIDTH + place) for place in range(WIDTH)]
 
 
 def _prefix(rows: Mapping[int, bytes], tile: int, width: int) -> bytes:
@@ -177,9 +195,10 @@ def _prefix(rows: Mapping[int, bytes], tile: int, width: int) -> bytes:
 
 def _expand(row: bytes) -> Expanded:
     heights = [row]
-    while len(heights[-1]) > HASH_SIZE:
+    for _ in range(HEIGHT):
         heights.append(parents(heights[-1]))
-    return heights
+    padded = [hashes.ljust(HASH_SIZE * WIDTH >> height, b"\0") for height, hashes in enumerate(heights)]
+    return bytes(HASH_SIZE) + b"".join(reversed(padded))
 
 
 def tile_resources(size: int) -> list[str]:

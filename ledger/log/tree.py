@@ -145,19 +145,34 @@ def consistency_subtrees(first: int, second: int) -> list[Subtree]:
     return proof
 
 
-def multiproof_subtrees(indices: Sequence[int], size: int) -> list[Subtree]:
-    """The subtrees without any of the (ascending) indices, left to right: protocol.md 5."""
+def multiproof_subtrees(indices: Sequence[int], size: int, grain: int = 1) -> list[Subtree]:
+    """The subtrees without any of the (ascending) indices, left to right: protocol.md 5.
+
+    The empty (index, index) stands for all siblings of an index that is alone among `grain` leaves (a power of two).
+    """
     check_indices(indices, size)
     proof: list[Subtree] = []
 
     def visit(lo: int, hi: int, start: int, stop: int) -> None:
-        if start == stop:
-            proof.append((lo, hi))
-        elif hi - lo > 1:
-            k = split(lo, hi)
-            middle = bisect_left(indices, k, start, stop)
-            visit(lo, k, start, middle)
-            visit(k, hi, middle, stop)
+        """Around indices[start:stop], at least one, which are in (lo, hi)."""
+        later: list[Subtree] = []
+        first, last = indices[start], indices[stop - 1]
+        while hi - lo > 1:
+            if hi - lo == grain and first == last:
+                proof.append((first, first))
+                break
+            k = lo + (1 << (hi - lo - 1).bit_length() - 1)
+            if k <= first:
+                proof.append((lo, k))
+                lo = k
+            elif last < k:
+                later.append((k, hi))
+                hi = k
+            else:
+                middle = bisect_left(indices, k, start, stop)
+                visit(lo, k, start, middle)
+                lo, start, first = k, middle, indices[middle]
+        proof.extend(reversed(later))
 
     visit(0, size, 0, len(indices))
     return proof

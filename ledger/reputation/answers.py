@@ -41,19 +41,27 @@ class Query:
     text: str = "verified"
 
 
-def reputation(reader: Reader, host: str, query: Query) -> bytes:
-    """The answer about `host` as JSON. A host nobody reviewed is answered too."""
+class Lengthy(Exception):
+    """The host has more events than whoever asks wants to wait for."""
+
+
+def reputation(reader: Reader, host: str, query: Query, at_most: int | None = None) -> bytes:
+    """The answer about `host` as JSON. A host nobody reviewed is answered too. Lengthy is raised before the events are
+    read when there are more than `at_most`."""
     did.check(host)
     with reader.session():
         state, before = _state(reader, query)
         stored = reader.record(host, state.size)
         record = msgspec.json.decode(stored.data) if stored else None
+        count = record["events"] if record else 0
+        if at_most is not None and count > at_most:
+            raise Lengthy
         if query.proof == "none":
-            events = record["events"] if record else 0
-            answer = {**summary(host, record), **_listed(reader, host, state.size, before, events, query)}
+            shown = _listed(reader, host, state.size, before, count, query)
         else:
-            answer = _proved(reader, host, state, before, stored, query)
-    return msgspec.json.encode({**answer, "statistics": statistics(record), "as_of": _as_of(stored)})
+            shown = _proved(reader, host, state, before, stored.data if stored else None, count, query)
+    more = {"statistics": statistics(record), "as_of": _as_of(stored)}
+    return msgspec.json.encode({**summary(host, record), **shown, **more})
 
 
 def _state(reader: Reader, query: Query) -> tuple[Published, int]:
@@ -92,27 +100,27 @@ def _run(reviews: list[dict[str, Any]], size: int, before: int, limit: int) -> d
 
 
 def _proved(
-    reader: Reader, host: str, state: Published, before: int, stored: RecordState | None, query: Query
+    reader: Reader, host: str, state: Published, before: int, record: bytes | None, count: int, query: Query
 ) -> dict[str, Any]:
     path = reader.map.prove(state.map_top, map_key(host), state.map_root)
     map_head = reader.entries(state.size - 1, state.size)[0].decode()
-    view = answers.View(host, state.note, state.size, map_head, path, stored.data if stored else None)
+    # Our encoder writes bytes as base64, much faster than we could.
+    view = answers.View(host, state.note, state.size, map_head, path, record, written=list)
     if query.proof == "aggregate":
         return answers.aggregate(view, reader.tree)
-    count = msgspec.json.decode(stored.data)["events"] if stored else 0
     if query.proof == "full" and count > answers.MAX_FULL_EVENTS:
         raise StaylogError(
             "proof_too_large",
             f"this host has {count} events; above {answers.MAX_FULL_EVENTS} ask for "
             f"proof=page&from=0&count={answers.MAX_PAGE_EVENTS}&size={state.size} and go on from there",
         )
-    if query.proof == "page" and stored:
+    if query.proof == "page" and count:
         entries = reader.host_entries(host, state.size)
         sublog = [sublog_leaf(index, leaf_hash(data)) for index, data in entries]
         events = reader.with_texts(entries[query.start : query.start + query.count] if query.start >= 0 else [])
         upgraded = reader.upgraded([event.entry.members.get("review", event.index) for event in events], state.size)
         return answers.page(view, reader.tree, _shown(events, upgraded, query.text), query.start, sublog)
-    events = reader.events(host, state.size) if stored else []
+    events = reader.events(host, state.size) if count else []
     answer = answers.full(view, reader.tree, _shown(events, _upgraded(events), query.text))
     return {**answer, **_run(answer["review_history"], state.size, before, query.limit)}
 
