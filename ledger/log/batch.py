@@ -28,8 +28,8 @@ _REPLACE = " ON CONFLICT (id) DO UPDATE SET data = excluded.data"
 _MOVE = (
     "UPDATE log_head SET size = ?, root = ?, map_top = ?, map_root = ?, pages = ?, at = ? WHERE size = ? RETURNING size"
 )
-_ERASE_TEXT = "DELETE FROM opening WHERE idx = ?"
-_ERASE_RESPONSE = "DELETE FROM opening WHERE idx IN (SELECT idx FROM entry WHERE about = ?)"
+_NO_TEXT = (None, None)
+_ERASE = "UPDATE entry SET text = NULL, salt = NULL WHERE "
 # What `jcs.dumps_plain` writes, eight times faster. A stored record is what this wrote, and its hash is in the map: the
 # strict reader would tell nothing new.
 _canonical = msgspec.json.Encoder(order="sorted").encode
@@ -81,7 +81,7 @@ class Batch:
         return [self._take(draft) for draft in drafts]
 
     def close(self, written: Written) -> Head:
-        """Write everything: entries, openings, records, map pages, tiles, and the head by compare-and-set."""
+        """Write everything: entries with their texts, records, map pages, tiles, and the head by compare-and-set."""
         size = self.head.size + len(self.entries)
         hosts = {entry.host for entry in self.entries if entry.host is not None}
         records = {host: _canonical(self.folds[host].members()) for host in hosts}
@@ -184,15 +184,15 @@ class Batch:
 
     def _insert_entries(self, entries: Sequence[Entry]) -> None:
         rows, start = [], self.head.size
-        for index, entry in enumerate(entries, start):
+        # The last entry is the map head, which has no draft.
+        openings = [*(draft.opening or _NO_TEXT for draft in self._drafts), _NO_TEXT]
+        for index, (entry, opening) in enumerate(zip(entries, openings, strict=True), start):
             host_key = map_key(entry.host) if entry.host is not None else None
             review_id = entry.members["review_id"] if entry.type == "review" else None
-            rows.append((index, entry.data, host_key, review_id, entry.members.get("review")))
+            rows.append((index, entry.data, host_key, review_id, entry.members.get("review"), *opening))
         insert_rows(self.connection, tables.entry, rows)
-        placed = list(enumerate(self._drafts, start))
-        openings = [(index, d.opening.text, d.opening.salt) for index, d in placed if d.opening is not None]
-        insert_rows(self.connection, tables.opening, openings)
-        insert_rows(self.connection, tables.submission, [(d.key, index) for index, d in placed if d.key is not None])
+        keys = [(draft.key, index) for index, draft in enumerate(self._drafts, start) if draft.key is not None]
+        insert_rows(self.connection, tables.submission, keys)
         for draft in self._drafts:
             if draft.type == "redaction":
                 self._erase(draft)
@@ -200,8 +200,8 @@ class Batch:
     def _erase(self, redaction: Draft) -> None:
         """The text goes in the transaction that says so; a commitment without its salt says nothing."""
         # The one entry about a review that has a text is its response.
-        delete = _ERASE_TEXT if redaction.members["part"] == "text" else _ERASE_RESPONSE
-        run(self.connection, delete, (redaction.members["review"],))
+        which = "idx = ?" if redaction.members["part"] == "text" else "about = ?"
+        run(self.connection, _ERASE + which, (redaction.members["review"],))
 
     def _move_head(self, head: Head) -> None:
         moved = run(self.connection, _MOVE, (*astuple(head), self.head.size))

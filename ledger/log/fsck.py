@@ -78,7 +78,6 @@ class _Check:
         self._open: list[Any] = []
         self._responses: dict[int, int] = {}
         self._records = _Sorted(self._stream(select(tables.record).order_by(tables.record.c.idx)), "idx")
-        self._openings = _Sorted(self._stream(select(tables.opening).order_by(tables.opening.c.idx)), "idx")
         self._checkpoints = _Sorted(self._stream(select(tables.checkpoint).order_by(tables.checkpoint.c.size)), "size")
 
     def everything(self, progress: Progress) -> None:
@@ -105,7 +104,8 @@ class _Check:
             if self._mark is not None and index + 1 == self._mark.size and self._appender.root() != self._mark.root:
                 self._report.find(f"the log has already signed another tree of {index + 1} entries")
             self._check_columns(row, entry)
-            self._check_opening(index, entry)
+            if row.text is not None:
+                self._check_opening(index, entry, Opening(row.text, bytes(row.salt)))
             if entry.host is not None:
                 touched[entry.host] = index
             if entry.type == "response":
@@ -138,9 +138,8 @@ class _Check:
             find("the head has another map root or time than its map head entry")
         for row in self._checkpoints.rest():
             find(f"a checkpoint of size {row.size} is stored, where no batch ends")
-        for rows, what in ((self._records, "a record"), (self._openings, "a text")):
-            for row in rows.rest():
-                find(f"{what} is stored for entry {row.idx}, which does not exist")
+        for row in self._records.rest():
+            find(f"a record is stored for entry {row.idx}, which does not exist")
         beyond = select(func.count()).where(tables.submission.c.idx >= head.size)
         if self._connection.execute(beyond).scalar_one():
             find("a submission is said to be an entry that does not exist")
@@ -185,16 +184,15 @@ class _Check:
         if (row.host_key, row.review_id, row.about) != (host, review_id, entry.members.get("review")):
             self._report.find(f"entry {row.idx} is filed under another host or review than its bytes name")
 
-    def _check_opening(self, index: int, entry: Entry) -> None:
-        for row in self._openings.take(index):
-            self._opened.add(index)
-            committed = entry.members.get("text") if entry.type in ("review", "response") else None
-            try:
-                if committed is None:
-                    raise NotProved("opening_unexpected", "it commits to none")
-                Opening(row.text, bytes(row.salt)).require(committed)
-            except (NotProved, Malformed) as error:
-                self._report.find(f"the stored text of entry {index} is not the one it commits to: {error}")
+    def _check_opening(self, index: int, entry: Entry, opening: Opening) -> None:
+        self._opened.add(index)
+        committed = entry.members.get("text") if entry.type in ("review", "response") else None
+        try:
+            if committed is None:
+                raise NotProved("opening_unexpected", "it commits to none")
+            opening.require(committed)
+        except (NotProved, Malformed) as error:
+            self._report.find(f"the stored text of entry {index} is not the one it commits to: {error}")
 
     def _check_records(self, size: int, touched: dict[str, int]) -> None:
         """`touched` has the last entry of each host of the batch that ends at `size`."""

@@ -52,16 +52,16 @@ _RECORD = (
     "SELECT r.data, c.size, c.root, c.at FROM record r, checkpoint c WHERE r.idx = (SELECT max(idx) FROM entry "
     "WHERE host_key = ? AND idx < ?) AND c.size = (SELECT min(size) FROM checkpoint WHERE size > r.idx)"
 )
-_EVENTS = "SELECT e.idx, e.data, o.text, o.salt FROM entry e LEFT JOIN opening o ON o.idx = e.idx WHERE "
-_OF_HOST = f"{_EVENTS} e.host_key = ? AND e.idx < ? ORDER BY e.idx"
+_EVENTS = "SELECT idx, data, text, salt FROM entry WHERE"
+_OF_HOST = f"{_EVENTS} host_key = ? AND idx < ? ORDER BY idx"
 _NEWEST_REVIEWS = (
     "WITH listed AS (SELECT idx FROM entry WHERE host_key = ? AND review_id IS NOT NULL AND idx < ? "
-    f"ORDER BY idx DESC LIMIT ?) {_EVENTS} e.idx IN (SELECT idx FROM listed) "
-    f"UNION ALL {_EVENTS} e.about IN (SELECT idx FROM listed) AND e.idx < ? ORDER BY 1"
+    f"ORDER BY idx DESC LIMIT ?) {_EVENTS} idx IN (SELECT idx FROM listed) "
+    f"UNION ALL {_EVENTS} about IN (SELECT idx FROM listed) AND idx < ? ORDER BY 1"
 )
 _REVIEW = (
-    f"{_EVENTS} e.review_id = ? AND e.idx < ? UNION ALL "
-    f"{_EVENTS} e.about = (SELECT idx FROM entry WHERE review_id = ?) AND e.idx < ? ORDER BY 1"
+    f"{_EVENTS} review_id = ? AND idx < ? UNION ALL "
+    f"{_EVENTS} about = (SELECT idx FROM entry WHERE review_id = ?) AND idx < ? ORDER BY 1"
 )
 
 

@@ -128,7 +128,7 @@ def read_entries(connection: Connection, start: int, stop: int) -> list[tuple[by
 
 
 def read_openings(connection: Connection, indices: Sequence[int]) -> dict[int, tuple[str, bytes]]:
-    rows = select_in(connection, "SELECT idx, text, salt FROM opening WHERE idx IN {}", indices)
+    rows = select_in(connection, "SELECT idx, text, salt FROM entry WHERE idx IN {} AND text IS NOT NULL", indices)
     return {index: (text, salt) for index, text, salt in rows}
 
 

@@ -1,4 +1,5 @@
-"""The tables. Rows of the log are only ever added; a tile row grows at its end; `log_head` is the one row that moves.
+"""The tables. Rows of the log are only ever added; a tile row grows at its end; `log_head` is the one row that moves;
+a redaction empties the text of an entry.
 
 Times are the text of protocol.md 2 (UTC), the same bytes on both engines.
 """
@@ -42,7 +43,8 @@ checkpoint = Table(
     Column("at", Text, nullable=False),
     Column("note", Text, nullable=False),
 )
-# The log; the other columns repeat what the bytes say: map key of the host, a review's id, the review named
+# The log. Three columns repeat what the bytes say: map key of the host, a review's id, the review named. The last two
+# have what opens the commitment in them, which is no part of the log; both are empty once it is redacted
 entry = Table(
     "entry",
     metadata,
@@ -51,17 +53,12 @@ entry = Table(
     Column("host_key", LargeBinary),
     Column("review_id", Text),
     Column("about", BigInteger),
+    Column("text", Text),
+    Column("salt", LargeBinary),
+    CheckConstraint("(text IS NULL) = (salt IS NULL)", name="entry_opening"),
     _index("host_key", "idx"),
     _index("review_id", unique=True),
     _index("about"),
-)
-# Texts beside the log; a redaction deletes the row
-opening = Table(
-    "opening",
-    metadata,
-    Column("idx", Key, primary_key=True, autoincrement=False),
-    Column("text", Text, nullable=False),
-    Column("salt", LargeBinary, nullable=False),
 )
 # Every version of every host record, by the host's last entry in the batch that wrote it, with its sub-log's edge:
 # new rows go to the end, and the host's entries lead to them

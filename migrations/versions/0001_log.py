@@ -38,17 +38,14 @@ def upgrade() -> None:
         sa.Column("host_key", sa.LargeBinary),
         sa.Column("review_id", sa.Text),
         sa.Column("about", sa.BigInteger),
+        sa.Column("text", sa.Text),
+        sa.Column("salt", sa.LargeBinary),
+        sa.CheckConstraint("(text IS NULL) = (salt IS NULL)", name="entry_opening"),
     )
     for columns, unique in ((["host_key", "idx"], False), (["review_id"], True), (["about"], False)):
         present = sa.text(f"{columns[0]} IS NOT NULL")
         name = f"ix_entry_{'_'.join(columns)}"
         op.create_index(name, "entry", columns, unique=unique, sqlite_where=present, postgresql_where=present)
-    op.create_table(
-        "opening",
-        sa.Column("idx", KEY, primary_key=True, autoincrement=False),
-        sa.Column("text", sa.Text, nullable=False),
-        sa.Column("salt", sa.LargeBinary, nullable=False),
-    )
     op.create_table(
         "record",
         sa.Column("idx", KEY, primary_key=True, autoincrement=False),

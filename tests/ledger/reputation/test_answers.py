@@ -107,7 +107,7 @@ def test_texts_are_shown_as_asked(running: Running, writer: Writer) -> None:
 def test_a_redacted_text_is_gone_from_the_database(running: Running, writer: Writer) -> None:
     told(running, writer)
     with running.ledger.store.read() as connection:
-        stored = [text for (text,) in connection.exec_driver_sql("SELECT text FROM opening")]
+        stored = [text for (text,) in connection.exec_driver_sql("SELECT text FROM entry WHERE text IS NOT NULL")]
     assert not [text for text in stored if "redacted" in text]
 
 
