@@ -60,13 +60,13 @@ def history(events: Iterable[Event]) -> list[dict[str, Any]]:
     """The listed reviews, newest first, from all events of a host."""
     listed: dict[int, dict[str, Any]] = {}
     for event in events:
-        members = event.entry.members
+        type_, members = event.entry.type, event.entry.members
         text = displayed(event.opening.text) if event.opening else None
-        if event.entry.type == "review":
+        if type_ == "review":
             listed[event.index] = _listed_review(event.index, members, text)
-        elif event.entry.type == "response":
+        elif type_ == "response":
             listed[members["review"]]["host_response"] = {"response_text": text, "submitted_at": members["at"]}
-        elif event.entry.type == "upgrade":
+        elif type_ == "upgrade":
             listed[members["review"]] |= _evidence(members)
     return [listed[index] for index in sorted(listed, reverse=True)]
 
@@ -78,7 +78,7 @@ def _listed_review(index: int, members: Mapping[str, Any], text: str | None) -> 
         "listing_id": members["listing_id"],
         "check_in": members["check_in"],
         "check_out": members["check_out"],
-        "ratings": dict(members["ratings"]),
+        "ratings": members["ratings"],
         "review_text": text,
         "submitted_at": members["at"],
         "repeat": members["repeat"],
@@ -91,7 +91,7 @@ def _evidence(members: Mapping[str, Any]) -> dict[str, Any]:
     issuer = members["evidence"]["issuer"]
     return {
         "verification_level": members["level"],
-        "evidence": dict(members["evidence"]),
+        "evidence": members["evidence"],
         "guest_credential_issuer": issuer_name(issuer) if issuer else None,
     }
 

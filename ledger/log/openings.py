@@ -41,6 +41,6 @@ class Opening(NamedTuple):
 
 def displayed(text: str) -> str:
     """`text` without control (except line feed) and format characters, which can hide or reorder what people read."""
-    if text.replace("\n", "").isprintable():
+    if text.isprintable() or text.replace("\n", "").isprintable():
         return text  # nearly every text; what is printable has neither
     return "".join(c for c in text if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf"))

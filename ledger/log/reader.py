@@ -63,6 +63,7 @@ _REVIEW = (
     f"{_EVENTS} review_id = ? AND idx < ? UNION ALL "
     f"{_EVENTS} about = (SELECT idx FROM entry WHERE review_id = ?) AND idx < ? ORDER BY 1"
 )
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Reader:
@@ -216,8 +217,8 @@ class Reader:
 def _event(index: int, data: bytes, text: str | None, salt: bytes | None) -> Event:
     """An entry of ours was read strictly when it came in; reading it so again would take most of an answer's time."""
     try:
-        members = {} if data.startswith(b"sha256:") else msgspec.json.decode(data)
+        members = {} if data.startswith(b"sha256:") else _decode(data)
         entry = Entry(data, members.get("type", VRP_ARTIFACT), members)
-    except (msgspec.DecodeError, AttributeError):
+    except msgspec.DecodeError:
         raise NotStored(f"entry {index} is damaged") from None
     return Event(index, entry, None if text is None else Opening(text, salt or b""))

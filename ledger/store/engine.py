@@ -5,8 +5,10 @@ loses a commit after signing it has forked (protocol.md 8).
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import local
 from typing import Any
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
@@ -33,12 +35,15 @@ class Store:
         self.url = _parse(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._reading = self._engine(reading=True)
+        # A thread that ends gives its connection back.
+        self._thread = local()
+        self._readers: WeakSet[Connection] = WeakSet()
         self._writing = self._engine(reading=False)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Each statement by itself: rows of published sizes never change, so no snapshot is needed."""
-        with _translated(), self._reading.connect() as connection, _guarded(connection):
+        with _translated(), self._reader() as connection, _guarded(connection):
             yield connection
 
     @contextmanager
@@ -68,11 +73,23 @@ class Store:
         """Move what SQLite wrote ahead into its file, between batches, so that no commit has to wait for it."""
         if self.is_sqlite:
             with self.read() as connection:
-                connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)").close()
 
     def close(self) -> None:
+        for connection in list(self._readers):
+            connection.close()
         self._reading.dispose()
         self._writing.dispose()
+
+    def _reader(self) -> AbstractContextManager[Connection]:
+        """From the pool or, with SQLite, the one that this thread keeps: to it even the pool is far away."""
+        if not self.is_sqlite:
+            return self._reading.connect()
+        kept: Connection | None = getattr(self._thread, "reader", None)
+        if kept is None or kept.invalidated:
+            kept = self._thread.reader = self._reading.connect()
+            self._readers.add(kept)
+        return nullcontext(kept)
 
     def _engine(self, *, reading: bool) -> Engine:
         if self.is_sqlite:
