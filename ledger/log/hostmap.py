@@ -5,6 +5,7 @@ One root in a `map_head` entry commits to every host's record, so that one path 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +17,7 @@ KEY_BITS = 256
 NODE_PREFIX = b"\x03"
 
 
+@lru_cache(maxsize=4096)
 def map_key(did: str) -> bytes:
     return sha256(did.encode()).digest()
 

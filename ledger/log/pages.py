@@ -35,8 +35,8 @@ class PageStore(Protocol):
     def read_pages(self, numbers: Sequence[int]) -> Mapping[int, bytes]:
         """Those of the pages that are stored. A damaged page can name any number below 2**64."""
 
-    def write_pages(self, pages: Sequence[bytes]) -> int:
-        """Store new pages under numbers in a row, and return the first."""
+    def write_page(self, data: bytes) -> int:
+        """Store a new page and return its number."""
 
 
 class MemoryPages(list[bytes]):
@@ -45,10 +45,9 @@ class MemoryPages(list[bytes]):
     def read_pages(self, numbers: Sequence[int]) -> Mapping[int, bytes]:
         return {number: self[number] for number in numbers if number < len(self)}
 
-    def write_pages(self, pages: Sequence[bytes]) -> int:
-        first = len(self)
-        self += pages
-        return first
+    def write_page(self, data: bytes) -> int:
+        self.append(data)
+        return len(self) - 1
 
 
 # The parts of a page as a heap: part n joins the parts 2n and 2n + 1, part 1 has the page's hash, and the last 16 are
@@ -75,19 +74,6 @@ def make_page(depth: int, parts: list[bytes], stale: Iterable[int] = ABOVE) -> P
         # The map root is a node in any case.
         parts[1] = map_node(parts[2][-32:] or ABSENT, parts[3][-32:] or ABSENT)
     return tuple(parts)
-
-
-def replace_slots(page: Page, depth: int, slots: Mapping[int, bytes]) -> Page:
-    """A new page; only what is above these slots is hashed anew."""
-    parts = list(page)
-    for slot, part in slots.items():
-        parts[slot] = part
-    if any(len(part) != len(page[slot]) for slot, part in slots.items()):
-        parts[0] = kinds_of(parts)
-    if len(slots) == 1:
-        return make_page(depth, parts, (slot >> 1, slot >> 2, slot >> 3, 1))
-    above = {slot >> height for slot in slots for height in range(1, BITS + 1)}
-    return make_page(depth, parts, sorted(above, reverse=True))
 
 
 def links_of(page: Page) -> list[tuple[int, bytes]]:
@@ -118,7 +104,7 @@ class PagedMap:
     """All versions of the map. `top` is the number of a version's top page, None for the map without hosts.
 
     Who knows the `root` of a version names it, so that its top page is checked too. NotStored is raised for a page
-    that is missing or damaged. Of each level, all pages that are wanted are read at once.
+    that is missing or damaged.
     """
 
     def __init__(self, store: PageStore, cached: int = CACHED_PAGES) -> None:
@@ -129,12 +115,13 @@ class PagedMap:
     def update(
         self, top: int | None, values: Mapping[bytes, bytes], root: bytes | None = None
     ) -> tuple[int | None, bytes]:
-        """A new version with `values` (key to value) set: its top page and its root."""
+        """A new version with `values` (key to value) set: its top page and its root. Pages that are not in the cache
+        are read one by one: ask `get_all` first."""
         page = self._top(top, root)
         if not values:
             return top, page[1]
         leaves = [key + value + map_leaf(key, value) for key, value in values.items()]
-        [link] = self._set([(page, leaves)], 0)
+        link = self._set(page, 0, leaves)
         return _number(link), link[8:]
 
     def root(self, top: int | None) -> bytes:
@@ -191,34 +178,31 @@ class PagedMap:
             pages = self._stored(links, depth)
         return found
 
-    def _set(self, level: Sequence[tuple[Page, list[bytes]]], depth: int) -> list[bytes]:
-        """The links to new pages, each made of a page of this level and the leaves to set in it."""
-        made: list[dict[int, bytes]] = []
-        below: list[tuple[dict[int, bytes], int, bytes, list[bytes]]] = []
-        for page, leaves in level:
-            slots: dict[int, bytes] = {}
-            made.append(slots)
-            for slot, group in _by_slot(page, depth, leaves):
-                old = page[slot]
-                if len(old) == LINK or len(group) > 1:
-                    below.append((slots, slot, old, group))
-                else:
-                    slots[slot] = group[0]
-        if below:
-            known = self._read([old for _, _, old, _ in below if len(old) == LINK], depth + BITS)
-            links = self._set([(known.get(old, EMPTY), group) for _, _, old, group in below], depth + BITS)
-            for (slots, slot, old, _), link in zip(below, links, strict=True):
-                slots[slot] = link
+    def _set(self, page: Page, depth: int, leaves: list[bytes]) -> bytes:
+        """The link to a new page: `page` with the leaves set. Only what is above them is hashed anew."""
+        parts, below = list(page), depth + BITS
+        groups = {_slot(leaves[0], depth): leaves} if len(leaves) == 1 else _by_slot(leaves, depth)
+        for slot, group in groups.items():
+            old = page[slot]
+            if len(old) == LINK:
+                known = self._cache.get(old) or self._read([old], below)[old]
+                parts[slot] = self._set(known, below, group)
                 # Who updates goes on from the new version.
                 self._cache.drop(old)
-        return self._write([replace_slots(page, depth, slots) for (page, _), slots in zip(level, made, strict=True)])
+            else:
+                if old and all([leaf[:32] != old[:32] for leaf in group]):
+                    group = [*group, old]
+                parts[slot] = self._set(EMPTY, below, group) if len(group) > 1 else group[0]
+            if len(parts[slot]) != len(old):
+                parts[0] = b""
+        if not parts[0]:
+            parts[0] = kinds_of(parts)
+        return self._write(make_page(depth, parts, _above(groups)))
 
-    def _write(self, pages: Sequence[Page]) -> list[bytes]:
-        first = self._store.write_pages([encode_page(page) for page in pages])
-        links = [_link(number, page[1]) for number, page in enumerate(pages, first)]
-        for link, page in zip(links, pages, strict=True):
-            self._cache.put(link, page)
-        return links
+    def _write(self, page: Page) -> bytes:
+        link = _link(self._store.write_page(encode_page(page)), page[1])
+        self._cache.put(link, page)
+        return link
 
     def _top(self, top: int | None, root: bytes | None = None) -> Page:
         if top is not None:
@@ -252,19 +236,19 @@ def _slot(key: bytes, depth: int) -> int:
     return SLOTS | key[depth >> 3] >> (0 if depth & 4 else 4) & 15
 
 
-def _by_slot(page: Page, depth: int, leaves: list[bytes]) -> Iterable[tuple[int, list[bytes]]]:
-    """Leaves by slot, each slot with the leaf of another host that it has now."""
-    if len(leaves) == 1:
-        groups = {_slot(leaves[0], depth): leaves}
-    else:
-        groups = {}
-        for leaf in leaves:
-            groups.setdefault(_slot(leaf, depth), []).append(leaf)
-    for slot, group in groups.items():
-        old = page[slot]
-        if len(old) == LEAF and all(leaf[:32] != old[:32] for leaf in group):
-            groups[slot] = [*group, old]
-    return groups.items()
+def _by_slot(leaves: Iterable[bytes], depth: int) -> dict[int, list[bytes]]:
+    groups: dict[int, list[bytes]] = {}
+    for leaf in leaves:
+        groups.setdefault(_slot(leaf, depth), []).append(leaf)
+    return groups
+
+
+def _above(slots: Collection[int]) -> Iterable[int]:
+    """The parts above some slots, lower ones first."""
+    if len(slots) == 1:
+        [slot] = slots
+        return slot >> 1, slot >> 2, slot >> 3, 1
+    return sorted({slot >> height for slot in slots for height in range(1, BITS + 1)}, reverse=True)
 
 
 def _link(number: int, hash_: bytes) -> bytes:

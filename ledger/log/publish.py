@@ -34,7 +34,7 @@ from ledger.store.rows import (
     newest_records,
     read_entries,
     read_head,
-    select_in,
+    run,
 )
 
 # An imported file is one transaction; its entries are read again in parts.
@@ -101,10 +101,11 @@ class Publisher:
         tree, self._tree = self._tree, None
         if tree is None or signed is None or (tree.size, tree.root()) != (signed.size, signed.root):
             tree = _signed_tree(rows, self._log, signed)
+        new_entries = range(tree.size, head.size)
         hosts = _verify_tree(connection, rows, tree, head)
         new_pages = range(signed.pages if signed else 0, head.pages)
         if written is not None and written.pages.keys() == set(new_pages):
-            _verify_written(connection, rows, written)
+            _verify_written(connection, written, new_pages, new_entries)
         else:
             _verify_map(connection, rows, head, new_pages.start, hosts)
         self._tree = tree
@@ -182,12 +183,14 @@ def _verify_tree(connection: Connection, rows: Rows, tree: Appender, head: Head)
     return hosts
 
 
-def _verify_written(connection: Connection, rows: Rows, written: Written) -> None:
+def _verify_written(connection: Connection, written: Written, pages: range, entries: range) -> None:
     """What this process just wrote is what is stored: byte for byte, without hashing it all again."""
-    if rows.read_pages(list(written.pages)) != written.pages:
+    stored = run(connection, "SELECT id, data FROM page WHERE id >= ? AND id < ?", (pages.start, pages.stop))
+    if dict(stored) != written.pages:
         raise NotStored("a map page is not stored as it was written")
-    rows_of = select_in(connection, "SELECT idx, data, edge FROM record WHERE idx IN {}", list(written.records))
-    if {index: (data, edge) for index, data, edge in rows_of} != written.records:
+    query = "SELECT idx, data, edge FROM record WHERE idx >= ? AND idx < ?"
+    stored = run(connection, query, (entries.start, entries.stop))
+    if {index: (data, edge) for index, data, edge in stored} != written.records:
         raise NotStored("a host record is not stored as it was written")
 
 

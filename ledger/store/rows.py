@@ -172,10 +172,10 @@ class Rows:
                 found |= _by_id(connection, page, stored)
         return found
 
-    def write_pages(self, pages: Sequence[bytes]) -> int:
-        first, self.next_page = self.next_page, self.next_page + len(pages)
-        self.new.update(enumerate(pages, first))
-        return first
+    def write_page(self, data: bytes) -> int:
+        number, self.next_page = self.next_page, self.next_page + 1
+        self.new[number] = data
+        return number
 
 
 def _by_id(connection: Connection, table: Table, ids: Sequence[int]) -> dict[int, bytes]:
