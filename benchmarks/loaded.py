@@ -55,12 +55,16 @@ def load_hosts(engine: Engine, hosts: int, step: Step) -> Settings:
     """One review per host."""
     settings = engine.new("hosts")
     init_folder(settings)
-    drafts = Drafts(seed=1)
     with opened(settings) as ledger:
-        for start in range(0, hosts, FILE):
-            step(f"loading hosts into {engine.name}, {start:,} of {hosts:,}")
-            ledger.sequencer.append([drafts.review(host) for host in range(start, min(start + FILE, hosts))])
+        step(f"loading {hosts:,} hosts into {engine.name}")
+        review_every_host(ledger, hosts, seed=1)
     return settings
+
+
+def review_every_host(ledger: Ledger, hosts: int, seed: int = 2) -> None:
+    drafts = Drafts(seed)
+    for start in range(0, hosts, FILE):
+        ledger.sequencer.append([drafts.review(host) for host in range(start, min(start + FILE, hosts))])
 
 
 def load_reviews(engine: Engine, hosts: int, step: Step) -> Settings:

@@ -190,7 +190,7 @@ class PagedMap:
                 # Who updates goes on from the new version.
                 self._cache.drop(old)
             else:
-                if old and all([leaf[:32] != old[:32] for leaf in group]):
+                if old and all(leaf[:32] != old[:32] for leaf in group):
                     group = [*group, old]
                 parts[slot] = self._set(EMPTY, below, group) if len(group) > 1 else group[0]
             if len(parts[slot]) != len(old):

@@ -11,9 +11,11 @@ import pytest
 from litestar.types import HTTPScope
 from sqlalchemy import Connection
 
+from api import hosts
 from api.caching import OVERHEAD, AnswerCache, Kept, wants_newer_than
 from api.reputation_shape import Reputation
 from audits.verify import verify_answer, verify_pages
+from ledger.reputation import answers
 from tests.api.conftest import BUSY, HOSTS, Service
 
 COTTAGE = HOSTS[0]
@@ -169,6 +171,23 @@ def test_a_warm_repeat_asks_the_database_nothing(fresh: Service, monkeypatch: py
     readers.clear()
     fresh.get(target)
     assert readers
+
+
+def test_a_long_answer_does_not_hold_up_the_others(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With SQLite a short one is made at once; a long one, or one from a server, in a thread."""
+    threads: list[str] = []
+    make = answers.reputation
+
+    def noted(*arguments: Any) -> bytes:
+        answer = make(*arguments)
+        threads.append(current_thread().name)
+        return answer
+
+    monkeypatch.setattr(hosts, "reputation", noted)
+    for host, proof in ((COTTAGE, "none"), (COTTAGE, "full"), (BUSY, "none"), (BUSY, "page")):
+        service.get(address(host, f"proof={proof}&limit=17"))
+    in_threads = [name.startswith("answers") for name in threads]
+    assert in_threads == ([False, False, True, True] if service.ledger.store.is_sqlite else [True] * 4)
 
 
 def test_head_has_the_headers_of_get(service: Service) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ledger.canon import jcs, strict_json
 from ledger.errors import BrokenRule, NotProved, NotStored
+from ledger.log import batch
 from ledger.log.entries import Entry, make_entry
 from ledger.log.face import average
 from ledger.log.record import HostFold, fold, mean_tenths
@@ -31,6 +32,7 @@ def test_the_fold_is_deterministic_and_its_record_is_self_consistent(seed: int) 
             record = fold(host, events)
             assert record == fold(host, events)
             assert jcs.dumps(read_record(record.decode(), host)) == record
+            assert batch._canonical(strict_json.loads(record)) == record
 
 
 @given(st.integers(0, 10_000), st.integers(0, 30))

@@ -8,7 +8,7 @@ from pymerkle import InmemoryTree
 from ledger.errors import NotProved
 from ledger.log.proofs import multiproof_root, verify_consistency, verify_inclusion
 from ledger.log.tiles import Appender, MemoryTiles, TileTree
-from ledger.log.tree import EMPTY_ROOT, Edge, leaf_hash, root_of
+from ledger.log.tree import EMPTY_ROOT, Edge, leaf_hash, multiproof_subtrees, root_of
 from tests.bits import flip
 from tests.reference import Tree
 
@@ -102,6 +102,7 @@ def test_multiproofs_equal_the_reference_and_give_the_root(data: st.DataObject) 
     indices = sorted(data.draw(st.sets(st.integers(0, size - 1), min_size=1, max_size=40)))
     proof = TREE.multiproof(indices, size)
     assert proof == REFERENCE.multiproof(indices, 0, size)
+    assert proof == TREE._hashes(multiproof_subtrees(indices, size), size)
     assert multiproof_root([(i, LEAVES[i]) for i in indices], size, proof) == REFERENCE.root(size)
 
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from sqlalchemy import insert, select, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from ledger.errors import Misconfigured, Unavailable
 from ledger.store import engine, tables
 from ledger.store.engine import Store
+from ledger.store.rows import insert_rows, run
 from ledger.store.schema import migrate
 from tests.engines import PostgresServer
 
@@ -125,6 +126,53 @@ def test_a_snapshot_does_not_change(store: Store) -> None:
 def test_a_mistake_of_ours_is_not_called_an_outage(store: Store) -> None:
     with pytest.raises(IntegrityError):
         _add_tiles(store, 1, 1)
+
+
+def test_a_mistake_in_a_statement_for_the_driver_is_not_called_an_outage(store: Store) -> None:
+    for connect in (store.read, store.write):
+        with pytest.raises(DBAPIError, match="no_such_table"), connect() as connection:
+            run(connection, "SELECT * FROM no_such_table")
+        with connect() as connection:
+            assert run(connection, "SELECT 1") == [(1,)]
+
+
+def test_rows_that_do_not_fit_undo_everything_before_them(store: Store) -> None:
+    with pytest.raises(DBAPIError), store.write() as connection:
+        insert_rows(connection, tables.page, [(1, b"kept?"), (2, b"twice"), (2, b"twice")])
+    with store.read() as connection:
+        assert run(connection, "SELECT * FROM page") == []
+
+
+def test_a_text_has_its_salt(store: Store) -> None:
+    for text_and_salt in (("Quiet.", None), (None, bytes(32))):
+        with pytest.raises(DBAPIError, match="entry_opening"), store.write() as connection:
+            insert_rows(connection, tables.entry, [(0, b"", None, None, None, *text_and_salt)])
+
+
+def test_threads_that_end_give_their_connections_back(store: Store) -> None:
+    def read() -> None:
+        with store.read() as connection:
+            found.append(run(connection, "SELECT 1"))
+
+    found: list[Any] = []
+    for _ in range(engine.READERS + engine.MORE_READERS + 5):
+        thread = Thread(target=read)
+        thread.start()
+        thread.join()
+    assert len(found) == engine.READERS + engine.MORE_READERS + 5
+
+
+def test_a_thread_with_sqlite_reads_through_one_connection_while_it_is_sound(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'a.db'}")
+    with store.read() as first, store.read() as second:
+        assert first is second
+    with pytest.raises(DBAPIError), store.read() as broken:
+        run(broken, "SELECT * FROM no_such_table")
+    with store.read() as third:
+        assert third is not first
+        assert run(third, "SELECT 1") == [(1,)]
+    store.close()
+    assert third.closed
 
 
 def test_a_database_that_cannot_be_reached_is_unavailable(tmp_path: Path) -> None:
