@@ -131,12 +131,12 @@ class Batch:
 
     def _known_keys(self, drafts: Sequence[Draft]) -> dict[bytes, int]:
         keys = [draft.key for draft in drafts if draft.key is not None]
-        rows = select_in(self.connection, "SELECT key, idx FROM submission WHERE key IN {}", keys)
+        rows = select_in(self.connection, "SELECT key, idx FROM submission WHERE key IN ({})", keys)
         return dict(rows)
 
     def _known_review_ids(self, drafts: Sequence[Draft]) -> set[str]:
         ids = [draft.members["review_id"] for draft in drafts if draft.type == "review"]
-        rows = select_in(self.connection, "SELECT review_id FROM entry WHERE review_id IN {}", ids)
+        rows = select_in(self.connection, "SELECT review_id FROM entry WHERE review_id IN ({})", ids)
         return {review_id for (review_id,) in rows}
 
     def _resume(self, drafts: Sequence[Draft]) -> dict[str, HostFold]:

@@ -183,7 +183,7 @@ class Reader:
     def upgraded(self, reviews: Sequence[int], size: int) -> set[int]:
         """Which of these reviews were upgraded below `size`."""
         with self._connect() as connection:
-            rows = select_in(connection, "SELECT idx, data FROM entry WHERE about IN {} AND idx < ?", reviews, size)
+            rows = select_in(connection, "SELECT idx, data FROM entry WHERE about IN ({}) AND idx < ?", reviews, size)
             later = [_event(index, data, None, None).entry for index, data in rows]
         return {entry.members["review"] for entry in later if entry.type == "upgrade"}
 

@@ -128,25 +128,26 @@ def read_entries(connection: Connection, start: int, stop: int) -> list[tuple[by
 
 
 def read_openings(connection: Connection, indices: Sequence[int]) -> dict[int, tuple[str, bytes]]:
-    rows = select_in(connection, "SELECT idx, text, salt FROM entry WHERE idx IN {} AND text IS NOT NULL", indices)
+    rows = select_in(connection, "SELECT idx, text, salt FROM entry WHERE idx IN ({}) AND text IS NOT NULL", indices)
     return {index: (text, salt) for index, text, salt in rows}
 
 
 def newest_records(connection: Connection, hosts: Iterable[bytes], size: int) -> dict[bytes, RecordVersion]:
     """Each host's record in the tree of `size` entries, by map key."""
+    # The last entry of each host by itself: grouping would go through all entries of these hosts.
     query = (
-        "SELECT l.host_key, r.data, r.edge FROM record r JOIN (SELECT host_key, max(idx) AS idx FROM entry "
-        "WHERE host_key IN {} AND idx < ? GROUP BY host_key) l ON l.idx = r.idx"
+        "SELECT h.column1, r.data, r.edge FROM (VALUES {}) h JOIN record r ON r.idx = "
+        "(SELECT max(e.idx) FROM entry e WHERE e.host_key = h.column1 AND e.idx < ?)"
     )
-    rows = select_in(connection, query, list(hosts), size)
+    rows = select_in(connection, query, list(hosts), size, item="(?)")
     return {host: RecordVersion(data, edge) for host, data, edge in rows}
 
 
-def select_in(connection: Connection, query: str, keys: Sequence[Any], *more: Any) -> Iterator[Any]:
-    """The rows of a query whose `{}` is a list of keys; `more` are the values after it."""
+def select_in(connection: Connection, query: str, keys: Sequence[Any], *more: Any, item: str = "?") -> Iterator[Any]:
+    """The rows of a query whose `{}` is a list of keys, each in an `item`; `more` are the values after it."""
     for start in range(0, len(keys), MAX_KEYS):
         part = keys[start : start + MAX_KEYS]
-        yield from run(connection, query.format(f"({', '.join('?' * len(part))})"), (*part, *more))
+        yield from run(connection, query.format(", ".join([item] * len(part))), (*part, *more))
 
 
 class Rows:
@@ -181,4 +182,4 @@ class Rows:
 def _by_id(connection: Connection, table: Table, ids: Sequence[int]) -> dict[int, bytes]:
     # A damaged page may name a number that no column holds.
     possible = [key for key in ids if key < 1 << 63]
-    return dict(select_in(connection, f"SELECT id, data FROM {table.name} WHERE id IN {{}}", possible))
+    return dict(select_in(connection, f"SELECT id, data FROM {table.name} WHERE id IN ({{}})", possible))
