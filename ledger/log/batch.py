@@ -5,7 +5,7 @@ review, all entries of its host against the host's record.
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -204,6 +204,6 @@ class Batch:
         run(self.connection, _ERASE + which, (redaction.members["review"],))
 
     def _move_head(self, head: Head) -> None:
-        moved = run(self.connection, _MOVE, (*astuple(head), self.head.size))
+        moved = run(self.connection, _MOVE, (*head.row, self.head.size))
         if len(moved) != 1:
             raise Halted("log_forked", f"another writer moved the head on from {self.head.size} inside our transaction")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import astuple
 from datetime import timedelta
 
 from sqlalchemy import Connection
@@ -91,7 +90,7 @@ class Integrator:
         self._seen = Mark(head.size, head.root)
         if newest is None or newest.size != head.size:
             raise Unsigned
-        if astuple(newest)[:-1] != astuple(head):
+        if newest.row != head.row:
             raise NotStored("the committed head is not the state that was signed")
         if self._appender.size != head.size:
             self._appender = Appender(self._rows, head.size)
@@ -121,7 +120,7 @@ def begin_log(store: Store, genesis: Draft, at: str) -> None:
         if read_head(connection) is not None:
             raise Misconfigured("already_initialised", "the database has a log already")
         head = Head(0, EMPTY_ROOT, None, PagedMap(MemoryPages()).root(None), 0, at)
-        insert_rows(connection, tables.log_head, [(1, *astuple(head))])
+        insert_rows(connection, tables.log_head, [(1, *head.row)])
         rows = Rows(lambda: nullcontext(connection))
         batch = Batch(connection, head, rows, PagedMap(rows), Appender(rows, 0), at)
         batch.take([genesis])

@@ -7,7 +7,6 @@ are deterministic, so they store the same bytes.
 import errno
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, astuple
 
 from nacl.signing import SigningKey
 from sqlalchemy import Connection
@@ -80,9 +79,9 @@ class Publisher:
         self._on_step("marked")
         note = sign_checkpoint(Checkpoint(self._origin, head.size, head.root), self._key)
         self._on_step("signed")
-        published = Published(**asdict(head), note=note)
+        published = Published(*head.row, note)
         with self._store.write() as connection:
-            insert_rows(connection, tables.checkpoint, [astuple(published)], on_conflict=_KEEP)
+            insert_rows(connection, tables.checkpoint, [(*published.row, note)], on_conflict=_KEEP)
         self._on_step("stored")
         return published
 

@@ -30,6 +30,10 @@ class Head:
     pages: int
     at: str
 
+    @property
+    def row(self) -> tuple[int, bytes, int | None, bytes, int, str]:
+        return self.size, self.root, self.map_top, self.map_root, self.pages, self.at
+
 
 @dataclass(frozen=True, slots=True)
 class Published(Head):
