@@ -122,6 +122,8 @@ class PagedMap:
             return top, page[1]
         leaves = [key + value + map_leaf(key, value) for key, value in values.items()]
         link = self._set(page, 0, leaves)
+        if top is not None:
+            self._cache.drop(_link(top, page[1]))
         return _number(link), link[8:]
 
     def root(self, top: int | None) -> bytes:

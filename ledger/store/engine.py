@@ -86,7 +86,7 @@ class Store:
         if not self.is_sqlite:
             return self._reading.connect()
         kept: Connection | None = getattr(self._thread, "reader", None)
-        if kept is None or kept.invalidated:
+        if kept is None or kept.closed or kept.invalidated:
             kept = self._thread.reader = self._reading.connect()
             self._readers.add(kept)
         return nullcontext(kept)
@@ -187,14 +187,14 @@ def _translated() -> Iterator[None]:
 def refusal_of(error: DBAPIError) -> Unavailable | None:
     original = error.orig
     state = getattr(original, "sqlstate", None) or ""
-    # The low byte is SQLite's primary code: 5 busy, 10 I/O error, 13 full, 14 cannot open.
+    # The low byte is SQLite's primary code: 5 busy, 8 read-only, 10 I/O error, 13 full, 14 cannot open.
     code = getattr(original, "sqlite_errorcode", 0) & 0xFF
     if state == "53100" or code == 13:
         return Unavailable(
             "storage_full",
             "the disk of the ledger is full: nothing was acknowledged; it goes on when there is space again",
         )
-    if error.connection_invalidated or state[:2] in ("08", "53", "57", "58") or code in (5, 10, 14):
+    if error.connection_invalidated or state[:2] in ("08", "53", "57", "58") or code in (5, 8, 10, 14):
         return Unavailable("storage_unavailable", "the ledger's database does not answer: nothing was acknowledged")
     if type(original).__name__ == "OperationalError" and not state and not code:
         return Unavailable("storage_unavailable", "the ledger's database cannot be reached: nothing was acknowledged")

@@ -20,7 +20,7 @@ from ledger.log.hostmap import (
     parse_siblings,
     verify_map,
 )
-from ledger.log.pages import MemoryPages, PagedMap
+from ledger.log.pages import MemoryPages, PagedMap, decode_page, links_of
 from tests import reference
 
 # Keys that share long prefixes, so that hosts meet deep in the tree and pages chain.
@@ -317,6 +317,23 @@ def test_all_pages_of_a_level_are_read_at_once() -> None:
         pages.reads.clear()
         ask(PagedMap(pages))
         assert [len(numbers) for numbers in pages.reads] == [1, 2, 1]
+
+
+def test_a_writer_keeps_the_pages_of_its_version_alone() -> None:
+    pages = Shelf()
+    paged, top, root = PagedMap(pages), None, None
+    for number in range(50):
+        top, root = paged.update(top, {map_key(f"did:web:{number % 20}.example"): bytes([number] * 32)}, root)
+    assert {int.from_bytes(link[:8]) for link in paged._cache._young} == _reachable(pages, top)
+
+
+def _reachable(pages: "Shelf", top: int | None) -> set[int]:
+    level, found, depth = [top] if top is not None else [], set[int](), 0
+    while level:
+        found |= set(level)
+        made = [decode_page(pages[number], depth) for number in level]
+        level, depth = [number for page in made if page for number, _ in links_of(page)], depth + 4
+    return found
 
 
 def test_what_was_just_written_is_not_read_again() -> None:

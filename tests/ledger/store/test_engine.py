@@ -173,6 +173,9 @@ def test_a_thread_with_sqlite_reads_through_one_connection_while_it_is_sound(tmp
         assert run(third, "SELECT 1") == [(1,)]
     store.close()
     assert third.closed
+    with store.read() as again:
+        assert run(again, "SELECT 1") == [(1,)]
+    store.close()
 
 
 def test_a_database_that_cannot_be_reached_is_unavailable(tmp_path: Path) -> None:
