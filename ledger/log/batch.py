@@ -4,7 +4,7 @@ What it rests on is checked against what was signed before: host records against
 review, all entries of its host against the host's record.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,13 +16,14 @@ from ledger.errors import BrokenRule, Halted, NotStored, StaylogError
 from ledger.log.drafts import Draft
 from ledger.log.entries import Entry, make_entry, parse_entry
 from ledger.log.hostmap import map_key, map_value
+from ledger.log.lru import Cache
 from ledger.log.pages import PagedMap
 from ledger.log.proofs import verify_inclusion
 from ledger.log.record import HostFold, ReviewState, sublog_leaf
 from ledger.log.tiles import Appender, TileTree
 from ledger.log.tree import leaf_hash, root_of
 from ledger.store import tables
-from ledger.store.rows import Head, Rows, insert_rows, newest_records, read_entries, run, select_in
+from ledger.store.rows import Head, RecordVersion, Rows, insert_rows, newest_records, read_entries, run, select_in
 
 _REPLACE = " ON CONFLICT (id) DO UPDATE SET data = excluded.data"
 _MOVE = (
@@ -65,6 +66,7 @@ class Batch:
     head: Head
     rows: Rows
     map: PagedMap
+    records: Cache[bytes, RecordVersion]
     appender: Appender
     at: str
     entries: list[Entry] = field(default_factory=list)
@@ -72,6 +74,8 @@ class Batch:
     _drafts: list[Draft] = field(default_factory=list)
     _keys: dict[bytes, int] = field(default_factory=dict)
     _review_ids: set[str] = field(default_factory=set)
+    # What the map has of the hosts that the drafts name.
+    _values: dict[bytes, bytes] = field(default_factory=dict)
 
     def take(self, drafts: Sequence[Draft]) -> list[Outcome]:
         """Each draft's place, or the rule it breaks."""
@@ -93,6 +97,7 @@ class Batch:
         self._insert_entries([*self.entries, map_head])
         last = {entry.host: index for index, entry in enumerate(self.entries, self.head.size)}
         versions = [(last[host], data, b"".join(self.folds[host].edge.nodes)) for host, data in records.items()]
+        self._keep_records(values, versions)
         insert_rows(self.connection, tables.record, versions)
         insert_rows(self.connection, tables.page, list(self.rows.new.items()))
         written.pages |= self.rows.new
@@ -101,6 +106,12 @@ class Batch:
         insert_rows(self.connection, tables.tile, list(self.appender.take_rows().items()), on_conflict=_REPLACE)
         self._move_head(head)
         return head
+
+    def _keep_records(self, values: Mapping[bytes, bytes], versions: Sequence[tuple[int, bytes, bytes]]) -> None:
+        """Whoever comes next goes on from these, and not from those before them."""
+        for (key, value), (_, data, edge) in zip(values.items(), versions, strict=True):
+            self.records.drop(self._values.get(key, b""))
+            self.records.put(value, RecordVersion(data, edge))
 
     def _take(self, draft: Draft) -> Outcome:
         if draft.key is not None and draft.key in self._keys:
@@ -148,20 +159,27 @@ class Batch:
                 if "review" in draft.members:
                     reviews.add(draft.members["review"])
         keys = {host: map_key(host) for host in named}
-        versions = newest_records(self.connection, keys.values(), self.head.size)
-        values = self.map.get_all(self.head.map_top, keys.values(), self.head.map_root)
+        self._values = self.map.get_all(self.head.map_top, keys.values(), self.head.map_root)
+        self._read_records()
         folds = {}
         for host, reviews in named.items():
-            version = versions.get(keys[host])
-            if values.get(keys[host]) != (map_value(version.data) if version else None):
-                raise NotStored(f"the stored record of {host} is not the one in the map")
-            if version is None:
-                folds[host] = HostFold(host)
-            else:
+            value = self._values.get(keys[host])
+            version = self.records.get(value) if value is not None else None
+            if version is not None:
                 record = _plain(version.data)
                 states = self._states(host, reviews, record["root"]) if reviews else {}
                 folds[host] = HostFold.resume(host, record, version.edge, states)
+            elif value is None:
+                folds[host] = HostFold(host)
+            else:
+                raise NotStored(f"the stored record of {host} is not the one in the map")
         return folds
+
+    def _read_records(self) -> None:
+        """Into the cache, where records are found by what the map has of them."""
+        missing = [key for key, value in self._values.items() if self.records.get(value) is None]
+        for version in newest_records(self.connection, missing, self.head.size).values():
+            self.records.put(map_value(version.data), version)
 
     def _states(self, host: str, reviews: set[int], sublog_root: str) -> dict[int, ReviewState]:
         """What happened to some reviews of a host, from all its entries: the record tells that they are all."""

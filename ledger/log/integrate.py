@@ -11,6 +11,7 @@ from ledger.clock import Clock
 from ledger.errors import Halted, Malformed, Misconfigured, NotProved, NotStored, StaylogError
 from ledger.log.batch import Batch, Outcome, Written
 from ledger.log.drafts import Draft
+from ledger.log.lru import Cache
 from ledger.log.mark import Mark, check_mark
 from ledger.log.pages import MemoryPages, PagedMap
 from ledger.log.replay import MAX_BATCH
@@ -18,12 +19,14 @@ from ledger.log.tiles import Appender, MemoryTiles
 from ledger.log.tree import EMPTY_ROOT
 from ledger.store import tables
 from ledger.store.engine import Store
-from ledger.store.rows import Head, Rows, insert_rows, newest_published, read_head
+from ledger.store.rows import Head, RecordVersion, Rows, insert_rows, newest_published, read_head
 
 # A map head at least this often: verifiers choose how old an answer may be.
 FRESHNESS = timedelta(hours=24)
 # Map pages that the writer keeps, at some 1.2 kB each: all those of 200,000 hosts.
 CACHED_PAGES = 1 << 17
+# Host records that the writer keeps, at some 0.9 kB each, by what the map has of them.
+CACHED_RECORDS = 1 << 17
 
 
 class Unsigned(Exception):
@@ -39,8 +42,8 @@ class SomeRefused(Exception):
 
 
 class Integrator:
-    """Adds batches to the database. Keeps the tree's edge and recent map pages in memory, and forgets them whenever a
-    transaction fails or another process wrote."""
+    """Adds batches to the database. Keeps the tree's edge, map pages and host records in memory, and forgets them
+    whenever a transaction fails."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -48,6 +51,7 @@ class Integrator:
         self._connection: Connection
         self._rows: Rows
         self._map: PagedMap
+        self._records: Cache[bytes, RecordVersion]
         self._appender: Appender
         self.written = Written()
         # The newest head that was read: a database that is older, or another one, was put in its place.
@@ -65,7 +69,9 @@ class Integrator:
                 head = self._begin(connection)
                 outcomes: list[Outcome] = []
                 for start in range(0, len(drafts) or 1, MAX_BATCH):
-                    batch = Batch(connection, head, self._rows, self._map, self._appender, self._now(head))
+                    batch = Batch(
+                        connection, head, self._rows, self._map, self._records, self._appender, self._now(head)
+                    )
                     outcomes += batch.take(drafts[start : start + MAX_BATCH])
                     if batch.entries or not drafts and self._is_old(head):
                         head = batch.close(written)
@@ -111,6 +117,7 @@ class Integrator:
     def _forget(self) -> None:
         self._rows = Rows(lambda: nullcontext(self._connection))
         self._map = PagedMap(self._rows, CACHED_PAGES)
+        self._records = Cache(CACHED_RECORDS)
         self._appender = Appender(MemoryTiles())
 
 
@@ -122,6 +129,6 @@ def begin_log(store: Store, genesis: Draft, at: str) -> None:
         head = Head(0, EMPTY_ROOT, None, PagedMap(MemoryPages()).root(None), 0, at)
         insert_rows(connection, tables.log_head, [(1, *head.row)])
         rows = Rows(lambda: nullcontext(connection))
-        batch = Batch(connection, head, rows, PagedMap(rows), Appender(rows, 0), at)
+        batch = Batch(connection, head, rows, PagedMap(rows), Cache(CACHED_RECORDS), Appender(rows, 0), at)
         batch.take([genesis])
         batch.close(Written())

@@ -16,6 +16,7 @@ from ledger.log.batch import Batch
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.drafts import Draft, artifact_draft, make_draft
 from ledger.log.integrate import FRESHNESS, SomeRefused
+from ledger.log.lru import Cache
 from ledger.log.pages import PagedMap
 from ledger.log.proofs import verify_consistency
 from ledger.log.sequencer import Integrated
@@ -208,7 +209,7 @@ def test_the_head_moves_by_compare_and_set(running: Running, writer: Writer) -> 
         head = read_head(connection)
         assert head is not None
         rows = Rows(lambda: nullcontext(connection))
-        batch = Batch(connection, replace(head, size=2), rows, PagedMap(rows), Appender(rows, 2), head.at)
+        batch = Batch(connection, replace(head, size=2), rows, PagedMap(rows), Cache(1000), Appender(rows, 2), head.at)
         with pytest.raises(Halted) as refused:
             batch._move_head(replace(head, size=9))
     assert refused.value.code == "log_forked"
