@@ -51,20 +51,16 @@ def opened(settings: Settings, *, max_batch: int = MAX_BATCH) -> Iterator[Ledger
         ledger.close()
 
 
-def load_hosts(engine: Engine, hosts: int, step: Step) -> Settings:
-    """One review per host."""
-    settings = engine.new("hosts")
+@contextmanager
+def hosts_loaded(settings: Settings, hosts: int, step: Step, *, max_batch: int = MAX_BATCH) -> Iterator[Ledger]:
+    """A new ledger with one review per host, whose writer runs: with the caches of a service that took them in."""
     init_folder(settings)
-    with opened(settings) as ledger:
-        step(f"loading {hosts:,} hosts into {engine.name}")
-        review_every_host(ledger, hosts, seed=1)
-    return settings
-
-
-def review_every_host(ledger: Ledger, hosts: int, seed: int = 2) -> None:
-    drafts = Drafts(seed)
-    for start in range(0, hosts, FILE):
-        ledger.sequencer.append([drafts.review(host) for host in range(start, min(start + FILE, hosts))])
+    drafts = Drafts(seed=1)
+    with opened(settings, max_batch=max_batch) as ledger:
+        for start in range(0, hosts, FILE):
+            step(f"loading hosts into {settings.data.name}, {start:,} of {hosts:,}")
+            ledger.sequencer.append([drafts.review(host) for host in range(start, min(start + FILE, hosts))])
+        yield ledger
 
 
 def load_reviews(engine: Engine, hosts: int, step: Step) -> Settings:

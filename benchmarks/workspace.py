@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmarks.engines import Engine, Sqlite, find_postgres, start_engines
-from benchmarks.loaded import load_hosts, load_reviews
+from benchmarks.loaded import hosts_loaded, load_reviews
 from benchmarks.measure import Step
 from benchmarks.tile_log import build, make_entries
 from ledger.settings import Settings
@@ -90,7 +90,9 @@ class Workspace:
     def hosts_ledger(self, engine: Engine) -> Settings:
         """A ledger with one review of each of `plan.hosts` hosts; to be copied before it is written to."""
         if engine.name not in self._loaded:
-            self._loaded[engine.name] = load_hosts(engine, self.plan.hosts, self.step)
+            settings = self._loaded[engine.name] = engine.new("hosts")
+            with hosts_loaded(settings, self.plan.hosts, self.step):
+                pass
         return self._loaded[engine.name]
 
     @cached_property
