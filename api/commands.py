@@ -32,7 +32,7 @@ def serve(data: Path, database_url: str | None, host: str, port: int) -> None:
         given = os.environ.get("STAYLOG_BASE_URL")
         settings = Settings.of(data, database_url, given or _local_url(host, port))
         if is_empty(settings):
-            if host in ("0.0.0.0", "::") and not given:  # noqa: S104
+            if host in ("0.0.0.0", "::") and not given:  # noqa: S104 (compared, not bound)
                 raise Misconfigured(
                     "settings_invalid",
                     "a new log is named after its address for ever: say which one with STAYLOG_BASE_URL",

@@ -13,17 +13,27 @@ from sqlalchemy import Connection
 
 from ledger.canon import base64
 from ledger.errors import BrokenRule, Halted, NotStored, StaylogError
+from ledger.log.cache import Cache
 from ledger.log.drafts import Draft
 from ledger.log.entries import Entry, make_entry, parse_entry
 from ledger.log.hostmap import map_key, map_value
-from ledger.log.lru import Cache
 from ledger.log.pages import PagedMap
 from ledger.log.proofs import verify_inclusion
 from ledger.log.record import HostFold, ReviewState, sublog_leaf
 from ledger.log.tiles import Appender, TileTree
 from ledger.log.tree import leaf_hash, root_of
 from ledger.store import tables
-from ledger.store.rows import Head, RecordVersion, Rows, insert_rows, newest_records, read_entries, run, select_in
+from ledger.store.rows import (
+    Head,
+    RecordVersion,
+    Rows,
+    insert_rows,
+    newest_records,
+    read_entries,
+    read_host_entries,
+    run,
+    select_in,
+)
 
 _REPLACE = " ON CONFLICT (id) DO UPDATE SET data = excluded.data"
 _MOVE = (
@@ -183,8 +193,7 @@ class Batch:
 
     def _states(self, host: str, reviews: set[int], sublog_root: str) -> dict[int, ReviewState]:
         """What happened to some reviews of a host, from all its entries: the record tells that they are all."""
-        query = "SELECT idx, data FROM entry WHERE host_key = ? AND idx < ? ORDER BY idx"
-        rows = run(self.connection, query, (map_key(host), self.head.size))
+        rows = read_host_entries(self.connection, map_key(host), self.head.size)
         root = root_of(sublog_leaf(index, leaf_hash(data)) for index, data in rows)
         if base64.encode(root) != sublog_root:
             raise NotStored(f"the stored entries of {host} are not those that its record counts")

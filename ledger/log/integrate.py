@@ -10,8 +10,8 @@ from ledger.canon.times import format_time, parse_time
 from ledger.clock import Clock
 from ledger.errors import Halted, Malformed, Misconfigured, NotProved, NotStored, StaylogError
 from ledger.log.batch import Batch, Outcome, Written
+from ledger.log.cache import Cache
 from ledger.log.drafts import Draft
-from ledger.log.lru import Cache
 from ledger.log.mark import Mark, check_mark
 from ledger.log.pages import MemoryPages, PagedMap
 from ledger.log.replay import MAX_BATCH

@@ -14,8 +14,8 @@ from itertools import product
 from typing import Protocol
 
 from ledger.errors import NotStored
+from ledger.log.cache import Cache
 from ledger.log.hostmap import ABSENT, NODE_PREFIX, MapLeaf, MapProof, map_leaf, map_node
-from ledger.log.lru import Cache
 
 BITS = 4
 SLOTS = 1 << BITS

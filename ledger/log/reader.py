@@ -27,6 +27,7 @@ from ledger.store.rows import (
     published_at,
     published_below,
     read_entries,
+    read_host_entries,
     read_openings,
     run,
     select_in,
@@ -172,8 +173,8 @@ class Reader:
 
     def host_entries(self, host: str, size: int) -> list[tuple[int, bytes]]:
         """Log index and bytes of all entries below `size` that name the host: cheaper than events for a large host."""
-        query = "SELECT idx, data FROM entry WHERE host_key = ? AND idx < ? ORDER BY idx"
-        return self._run(query, map_key(host), size)
+        with self._connect() as connection:
+            return read_host_entries(connection, map_key(host), size)
 
     def with_texts(self, entries: Sequence[tuple[int, bytes]]) -> list[Event]:
         with self._connect() as connection:

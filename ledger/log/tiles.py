@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ledger.errors import BadEntry, BadTilePath, NotStored
-from ledger.log.lru import Cache
+from ledger.log.cache import Cache
 from ledger.log.tree import (
     EMPTY_ROOT,
     HASH_SIZE,

@@ -131,6 +131,11 @@ def read_entries(connection: Connection, start: int, stop: int) -> list[tuple[by
     return [(data, host) for _, data, host in rows]
 
 
+def read_host_entries(connection: Connection, host: bytes, size: int) -> list[tuple[int, bytes]]:
+    """Log index and bytes of all entries below `size` that name the host with this map key."""
+    return run(connection, "SELECT idx, data FROM entry WHERE host_key = ? AND idx < ? ORDER BY idx", (host, size))
+
+
 def read_openings(connection: Connection, indices: Sequence[int]) -> dict[int, tuple[str, bytes]]:
     rows = select_in(connection, "SELECT idx, text, salt FROM entry WHERE idx IN ({}) AND text IS NOT NULL", indices)
     return {index: (text, salt) for index, text, salt in rows}

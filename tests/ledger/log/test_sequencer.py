@@ -13,10 +13,10 @@ from audits.receipts import verify_tlog_proof
 from ledger.errors import BrokenRule, Halted, StaylogError, Unavailable
 from ledger.folder import open_ledger
 from ledger.log.batch import Batch
+from ledger.log.cache import Cache
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.drafts import Draft, artifact_draft, make_draft
 from ledger.log.integrate import FRESHNESS, SomeRefused
-from ledger.log.lru import Cache
 from ledger.log.pages import PagedMap
 from ledger.log.proofs import verify_consistency
 from ledger.log.sequencer import Integrated
