@@ -15,7 +15,7 @@ from ledger.canon import base64
 from ledger.errors import BrokenRule, Halted, NotStored, StaylogError
 from ledger.log.cache import Cache
 from ledger.log.drafts import Draft
-from ledger.log.entries import Entry, make_entry, parse_entry
+from ledger.log.entries import Entry, parse_entry
 from ledger.log.hostmap import map_key, map_value
 from ledger.log.pages import PagedMap
 from ledger.log.proofs import verify_inclusion
@@ -25,6 +25,7 @@ from ledger.log.tree import leaf_hash, root_of
 from ledger.store import tables
 from ledger.store.rows import (
     Head,
+    Published,
     RecordVersion,
     Rows,
     insert_rows,
@@ -58,8 +59,11 @@ class Placed:
 
 @dataclass(slots=True)
 class Written:
-    """What the last transaction wrote: map pages by number, and records with their edges by index."""
+    """What the last transaction wrote: the head, map pages by number, and records with their edges by index."""
 
+    # The state that it goes on from.
+    signed: Published | None = None
+    head: Head | None = None
     pages: dict[int, bytes] = field(default_factory=dict)
     records: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
 
@@ -84,7 +88,8 @@ class Batch:
     _drafts: list[Draft] = field(default_factory=list)
     _keys: dict[bytes, int] = field(default_factory=dict)
     _review_ids: set[str] = field(default_factory=set)
-    # What the map has of the hosts that the drafts name.
+    # The hosts that the drafts name, and what the map has of them.
+    _host_keys: dict[str, bytes] = field(default_factory=dict)
     _values: dict[bytes, bytes] = field(default_factory=dict)
 
     def take(self, drafts: Sequence[Draft]) -> list[Outcome]:
@@ -99,9 +104,10 @@ class Batch:
         size = self.head.size + len(self.entries)
         hosts = {entry.host for entry in self.entries if entry.host is not None}
         records = {host: _canonical(self.folds[host].members()) for host in hosts}
-        values = {map_key(host): map_value(data) for host, data in records.items()}
+        values = {self._host_keys[host]: map_value(data) for host, data in records.items()}
         map_top, map_root = self.map.update(self.head.map_top, values, self.head.map_root)
-        map_head = make_entry("map_head", size=size, root=base64.encode(map_root), at=self.at)
+        members = {"type": "map_head", "v": 1, "size": size, "root": base64.encode(map_root), "at": self.at}
+        map_head = parse_entry(_canonical(members))
         self.appender.extend([entry.leaf_hash for entry in (*self.entries, map_head)])
         head = Head(size + 1, self.appender.root(), map_top, map_root, self.rows.next_page, self.at)
         self._insert_entries([*self.entries, map_head])
@@ -115,6 +121,7 @@ class Batch:
         self.rows.new.clear()
         insert_rows(self.connection, tables.tile, list(self.appender.take_rows().items()), on_conflict=_REPLACE)
         self._move_head(head)
+        written.head = head
         return head
 
     def _keep_records(self, values: Mapping[bytes, bytes], versions: Sequence[tuple[int, bytes, bytes]]) -> None:
@@ -168,7 +175,7 @@ class Batch:
                 reviews = named.setdefault(draft.members["host_did"], set())
                 if "review" in draft.members:
                     reviews.add(draft.members["review"])
-        keys = {host: map_key(host) for host in named}
+        self._host_keys = keys = {host: map_key(host) for host in named}
         self._values = self.map.get_all(self.head.map_top, keys.values(), self.head.map_root)
         self._read_records()
         folds = {}
@@ -193,7 +200,7 @@ class Batch:
 
     def _states(self, host: str, reviews: set[int], sublog_root: str) -> dict[int, ReviewState]:
         """What happened to some reviews of a host, from all its entries: the record tells that they are all."""
-        rows = read_host_entries(self.connection, map_key(host), self.head.size)
+        rows = read_host_entries(self.connection, self._host_keys[host], self.head.size)
         root = root_of(sublog_leaf(index, leaf_hash(data)) for index, data in rows)
         if base64.encode(root) != sublog_root:
             raise NotStored(f"the stored entries of {host} are not those that its record counts")
@@ -214,7 +221,7 @@ class Batch:
         # The last entry is the map head, which has no draft.
         openings = [*(draft.opening or _NO_TEXT for draft in self._drafts), _NO_TEXT]
         for index, (entry, opening) in enumerate(zip(entries, openings, strict=True), start):
-            host_key = map_key(entry.host) if entry.host is not None else None
+            host_key = self._host_keys[entry.host] if entry.host is not None else None
             review_id = entry.members["review_id"] if entry.type == "review" else None
             rows.append((index, entry.data, host_key, review_id, entry.members.get("review"), *opening))
         insert_rows(self.connection, tables.entry, rows)

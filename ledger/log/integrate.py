@@ -19,7 +19,7 @@ from ledger.log.tiles import Appender, MemoryTiles
 from ledger.log.tree import EMPTY_ROOT
 from ledger.store import tables
 from ledger.store.engine import Store
-from ledger.store.rows import Head, RecordVersion, Rows, insert_rows, newest_published, read_head
+from ledger.store.rows import Head, Published, RecordVersion, Rows, insert_rows, newest_published, read_head
 
 # A map head at least this often: verifiers choose how old an answer may be.
 FRESHNESS = timedelta(hours=24)
@@ -66,7 +66,8 @@ class Integrator:
         written = Written()
         try:
             with self._store.write() as connection:
-                head = self._begin(connection)
+                written.signed = self._begin(connection)
+                head: Head = written.signed
                 outcomes: list[Outcome] = []
                 for start in range(0, len(drafts) or 1, MAX_BATCH):
                     batch = Batch(
@@ -87,7 +88,7 @@ class Integrator:
         self.written = written
         return outcomes
 
-    def _begin(self, connection: Connection) -> Head:
+    def _begin(self, connection: Connection) -> Published:
         self._connection = connection
         head, newest = read_head(connection), newest_published(connection)
         if head is None:
@@ -104,7 +105,7 @@ class Integrator:
             raise NotStored("the stored tiles do not give the root of the tree")
         self._rows.next_page = head.pages
         self._rows.new.clear()
-        return head
+        return newest
 
     def _is_old(self, head: Head) -> bool:
         """Looked at under the lock: another process may have been faster."""

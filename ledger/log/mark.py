@@ -8,6 +8,7 @@ import fcntl
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -36,6 +37,8 @@ class Mark:
         return f"{text} {sha256(text.encode()).hexdigest()}\n".encode()
 
     @classmethod
+    # A slot is read several times before it is written again.
+    @lru_cache(maxsize=16)
     def parse(cls, slot: bytes) -> "Mark | None":
         with suppress(ValueError, UnicodeDecodeError, Malformed):
             size, root, _ = slot.split(b"\n")[0].decode().split(" ")

@@ -124,7 +124,7 @@ def sign(text: str, name: str, key: SigningKey) -> Note:
 
 
 def check_key_name(name: str) -> None:
-    if not name or "+" in name or _CONTROL.search(name) or any(character.isspace() for character in name):
+    if name.split() != [name] or "+" in name or _CONTROL.search(name):
         raise BadNote("vkey_malformed", f"a key name must not be empty or contain spaces or plus signs: {name[:60]!r}")
 
 

@@ -64,9 +64,7 @@ class Publisher:
         """The newest checkpoint, after signing the committed head if nobody did; `written` is what was just committed,
         where this process did it."""
         with self._store.read() as connection:
-            mark, newest, head = self._state(connection)
-            check_mark(mark, head.size, head.root)
-            _check_history(connection, mark, newest)
+            newest, head = self._just_written(written) or self._continued(connection)
             if newest is not None and newest.size == head.size:
                 return newest
             try:
@@ -117,6 +115,20 @@ class Publisher:
                 raise Misconfigured("key_mismatch", f"the key is not the one that signed this log: {error}") from None
             raise Halted("log_damaged", f"the newest checkpoint is damaged: {error}; run `staylog fsck`") from error
         return Mark(checkpoint.size, checkpoint.root)
+
+    def _just_written(self, written: Written | None) -> tuple[Published, Head] | None:
+        """What this process committed, and what it committed that onto, if nobody signed anything since."""
+        if written is None or written.signed is None or written.head is None:
+            return None
+        signed = written.signed
+        return (signed, written.head) if self._mark.read() == Mark(signed.size, signed.root) else None
+
+    def _continued(self, connection: Connection) -> tuple[Published | None, Head]:
+        """The newest checkpoint and the committed head, which goes on from what was signed, or Halted."""
+        mark, newest, head = self._state(connection)
+        check_mark(mark, head.size, head.root)
+        _check_history(connection, mark, newest)
+        return newest, head
 
     def _state(self, connection: Connection) -> tuple[Mark | None, Published | None, Head]:
         """In this order: while other processes write, each is at most as new as the next."""

@@ -6,7 +6,7 @@ loses a commit after signing it has forked (protocol.md 8).
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import local
+from threading import Lock, local
 from typing import Any
 from weakref import WeakSet
 
@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from ledger.errors import Misconfigured, Unavailable
+from ledger.store.rows import run
 
 # Other processes may hold the write lock for as long as a whole imported file takes.
 BUSY_SECONDS = 60
@@ -39,6 +40,9 @@ class Store:
         self._thread = local()
         self._readers: WeakSet[Connection] = WeakSet()
         self._writing = self._engine(reading=False)
+        # Threads would wait for each other in any case: one connection serves them in turn.
+        self._turn = Lock()
+        self._writer: Connection | None = None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -64,20 +68,21 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Holds the one write lock; durable when it returns, rolled back when it raises."""
-        with _translated(), self._writing.begin() as connection, _guarded(connection):
-            if not self.is_sqlite:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
+        lock = "BEGIN IMMEDIATE" if self.is_sqlite else f"SELECT pg_advisory_xact_lock({WRITE_LOCK})"
+        with _translated(), self._in_turn() as connection, connection.begin(), _guarded(connection):
+            run(connection, lock)
             yield connection
 
     def tidy(self) -> None:
         """Move what SQLite wrote ahead into its file, between batches, so that no commit has to wait for it."""
         if self.is_sqlite:
             with self.read() as connection:
-                connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)").close()
+                run(connection, "PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
-        for connection in list(self._readers):
-            connection.close()
+        for connection in (*self._readers, self._writer):
+            if connection is not None:
+                connection.close()
         self._reading.dispose()
         self._writing.dispose()
 
@@ -91,6 +96,17 @@ class Store:
             self._readers.add(kept)
         return nullcontext(kept)
 
+    @contextmanager
+    def _in_turn(self) -> Iterator[Connection]:
+        if not self._turn.acquire(timeout=BUSY_SECONDS):
+            raise Unavailable("busy", "others have been writing to the database for too long; try again in a moment")
+        try:
+            if self._writer is None or self._writer.closed or self._writer.invalidated:
+                self._writer = self._writing.connect()
+            yield self._writer
+        finally:
+            self._turn.release()
+
     def _engine(self, *, reading: bool) -> Engine:
         if self.is_sqlite:
             # Without an isolation level the driver starts no transactions of its own.
@@ -100,7 +116,6 @@ class Store:
             event.listen(engine, "connect", _map_sqlite)
             if not reading:
                 event.listen(engine, "connect", _widen_sqlite)
-                event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         else:
             level = "AUTOCOMMIT" if reading else "READ COMMITTED"
             engine = create_engine(self.url, isolation_level=level, pool_size=READERS, max_overflow=MORE_READERS)

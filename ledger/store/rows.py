@@ -61,9 +61,16 @@ def run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> l
         cursor, statement = RawCursor(driver), _numbered(statement)
     try:
         cursor.execute(statement, values)
-        return cursor.fetchall() if cursor.description else []
+        return cursor.fetchall() if _has_rows(cursor) else []
     finally:
         cursor.close()
+
+
+def _has_rows(cursor: Any) -> bool:
+    if isinstance(cursor, RawCursor):
+        # It would describe each column first.
+        return cursor.pgresult is not None and cursor.pgresult.nfields > 0
+    return cursor.description is not None
 
 
 @lru_cache(maxsize=4096)

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from ledger.errors import Unavailable
 from ledger.folder import Ledger, init_folder, open_ledger
 from ledger.log.drafts import Draft
 from ledger.settings import Settings
+from ledger.store.rows import run
 from tests.crash.child import Ack
 from tests.crash.harness import examine
 from tests.engines import PostgresServer, postgres_wheel
@@ -65,7 +65,7 @@ class Limit:
 
     def __init__(self, ledger: Ledger) -> None:
         self._pages = 1 << 30
-        event.listen(ledger.store._writing, "checkout", self._apply)
+        event.listen(ledger.store._writing, "begin", self._apply)
 
     def reach(self) -> None:
         # Less than the pages that the file has means as many as it has.
@@ -74,8 +74,8 @@ class Limit:
     def lift(self) -> None:
         self._pages = 1 << 30
 
-    def _apply(self, connection: Any, *_: object) -> None:
-        connection.execute(f"PRAGMA max_page_count = {self._pages}")
+    def _apply(self, connection: Connection) -> None:
+        run(connection, f"PRAGMA max_page_count = {self._pages}")
 
 
 def long_review(writer: Writer) -> Draft:
