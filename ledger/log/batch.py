@@ -102,8 +102,9 @@ class Batch:
     def close(self, written: Written) -> Head:
         """Write everything: entries with their texts, records, map pages, tiles, and the head by compare-and-set."""
         size = self.head.size + len(self.entries)
-        hosts = {entry.host for entry in self.entries if entry.host is not None}
-        records = {host: _canonical(self.folds[host].members()) for host in hosts}
+        # The last entry of each host.
+        last = {entry.host: index for index, entry in enumerate(self.entries, self.head.size) if entry.host is not None}
+        records = {host: _canonical(self.folds[host].members()) for host in last}
         values = {self._host_keys[host]: map_value(data) for host, data in records.items()}
         map_top, map_root = self.map.update(self.head.map_top, values, self.head.map_root)
         members = {"type": "map_head", "v": 1, "size": size, "root": base64.encode(map_root), "at": self.at}
@@ -111,7 +112,6 @@ class Batch:
         self.appender.extend([entry.leaf_hash for entry in (*self.entries, map_head)])
         head = Head(size + 1, self.appender.root(), map_top, map_root, self.rows.next_page, self.at)
         self._insert_entries([*self.entries, map_head])
-        last = {entry.host: index for index, entry in enumerate(self.entries, self.head.size)}
         versions = [(last[host], data, b"".join(self.folds[host].edge.nodes)) for host, data in records.items()]
         self._keep_records(values, versions)
         insert_rows(self.connection, tables.record, versions)

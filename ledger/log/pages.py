@@ -83,7 +83,7 @@ def links_of(page: Page) -> list[tuple[int, bytes]]:
 
 FOURS = list(product(range(3), repeat=4))
 LENGTHS = (0, LEAF, LINK)
-FIELDS = ("0s", "64s", "40s")
+FIELDS = ("0s", "96s", "40s")
 # The byte that has the kinds of four slots, by their lengths; and the fields of four slots, by that byte.
 KINDS = {bytes(LENGTHS[k] for k in four): four[0] << 6 | four[1] << 4 | four[2] << 2 | four[3] for four in FOURS}
 LAYOUTS = {kinds: "".join(FIELDS[LENGTHS.index(length)] for length in lengths) for lengths, kinds in KINDS.items()}
@@ -135,7 +135,14 @@ class PagedMap:
     def get_all(self, top: int | None, keys: Iterable[bytes], root: bytes | None = None) -> dict[bytes, bytes]:
         """The values of those of the keys that the version has."""
         found: dict[bytes, bytes] = {}
-        pages, depth = dict.fromkeys(keys, self._top(top, root)), 0
+        first, pages, depth = self._top(top, root), {}, 0
+        for key in keys:
+            part = self._cached(first, key)
+            if part is None:
+                pages[key] = first
+            elif part[:32] == key:
+                found[key] = part[32:64]
+        # Level by level, so that the pages of many keys are one query.
         while pages:
             parts = {key: page[_slot(key, depth)] for key, page in pages.items()}
             found |= {key: part[32:64] for key, part in parts.items() if len(part) == LEAF and part[:32] == key}
@@ -144,6 +151,16 @@ class PagedMap:
             below = self._read(set(links.values()), depth)
             pages = {key: below[link] for key, link in links.items()}
         return found
+
+    def _cached(self, page: Page, key: bytes) -> bytes | None:
+        """The slot in which the way of a key ends, from the top page on; None if that leads out of the cache."""
+        depth = 0
+        while len(part := page[_slot(key, depth)]) == LINK:
+            below = self._cache.get(part)
+            if below is None:
+                return None
+            page, depth = below, depth + BITS
+        return part
 
     def prove(self, top: int | None, key: bytes, root: bytes | None = None) -> MapProof:
         siblings: list[bytes] = []
@@ -262,8 +279,8 @@ def _number(link: bytes) -> int:
 
 
 def encode_page(page: Page) -> bytes:
-    """The kinds of the slots, then a leaf as key and value, a page as number and hash."""
-    return page[0] + b"".join([part[:64] for part in page[SLOTS:]])
+    """The kinds of the slots, then the slots."""
+    return page[0] + b"".join(page[SLOTS:])
 
 
 def decode_page(data: bytes, depth: int) -> Page | None:
@@ -272,11 +289,8 @@ def decode_page(data: bytes, depth: int) -> Page | None:
         slots = struct.unpack("4x" + "".join([LAYOUTS[kinds] for kinds in data[:4]]), data)
     except (KeyError, struct.error):
         return None
-    parts = [data[:4], *EMPTY[1:SLOTS], *slots]
     for n, part in enumerate(slots, SLOTS):
-        if len(part) == 64:
-            # The hash would not tell: a leaf that rises has the same one from its neighbour's slot.
-            if _slot(part, depth) != n:
-                return None
-            parts[n] = part + map_leaf(part[:32], part[32:])
-    return make_page(depth, parts)
+        # The page's hash would not tell of a wrong slot: a leaf that rises has the same one from its neighbour's.
+        if len(part) == LEAF and (_slot(part, depth) != n or part[64:] != map_leaf(part[:32], part[32:64])):
+            return None
+    return make_page(depth, [data[:4], *EMPTY[1:SLOTS], *slots])

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "1"
+revision = "2"
 down_revision = None
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

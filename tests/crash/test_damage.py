@@ -208,6 +208,29 @@ def test_what_is_damaged_before_it_is_signed_is_not_signed(base: Base, flip: Fli
         assert connection.execute(text("SELECT max(size) FROM checkpoint")).scalar() == 308
 
 
+@pytest.mark.parametrize("flip", UNSIGNED, ids=str)
+def test_what_is_damaged_just_before_it_is_signed_is_not_signed(base: Base, flip: Flip) -> None:
+    """Between commit and signature in the process that does both: the head is still in its memory, and right."""
+    base.restore()
+    drafts, root = base.goes_on[0]
+    damaged: list[str] = []
+
+    def damage(step: str) -> None:
+        if step == "committed":
+            flip.apply(base.engine, base.places)
+            damaged.append(step)
+
+    with closing(open_ledger(base.settings, clock=base.clock, on_step=damage)) as ledger:
+        try:
+            outcome: bytes | str = append(ledger, drafts)
+        except Halted as error:
+            outcome = error.code
+        assert outcome == (root if flip.table == "log_head" else "log_damaged")
+        with pytest.raises(Halted):
+            append(ledger, [Writer(6).review(OTHER)])
+    assert damaged == ["committed"]
+
+
 def stop(step: str) -> None:
     raise RuntimeError(step)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.errors import NotStored
-from ledger.log.hostmap import ABSENT, MapLeaf, map_key, map_node, map_value
+from ledger.log.hostmap import ABSENT, MapLeaf, map_key, map_leaf, map_node, map_value
 from ledger.log.pages import MemoryPages, PagedMap, decode_page, links_of
 from tests.ledger.log.test_hostmap import BATCHES
 
@@ -179,14 +179,23 @@ def test_the_top_page_must_have_the_root_that_the_caller_names() -> None:
 
 
 def test_a_page_read_without_a_root_is_not_taken_for_a_checked_one() -> None:
-    pages, key = MemoryPages(), slot_key(5)
+    pages, key, other = MemoryPages(), slot_key(5), bytes(31) + b"\1"
     top, root = PagedMap(pages).update(None, {key: ABSENT})
-    pages[0] = pages[0][:-1] + b"\1"
+    pages[0] = pages[0][:36] + other + map_leaf(key, other)
     paged = PagedMap(pages)
-    assert paged.get(top, key) == bytes(31) + b"\1"
+    assert paged.get(top, key) == other
     for ask in QUESTIONS:
         with pytest.raises(NotStored):
             ask(paged, top, root, key)
+
+
+@pytest.mark.parametrize("at", [4, 36, 68], ids=["key", "value", "hash"])
+def test_a_leaf_has_the_hash_of_its_key_and_value(at: int) -> None:
+    pages, key = MemoryPages(), slot_key(5)
+    top, _ = PagedMap(pages).update(None, {key: ABSENT})
+    pages[0] = pages[0][: at + 31] + bytes([pages[0][at + 31] ^ 1]) + pages[0][at + 32 :]
+    with pytest.raises(NotStored, match="map page 0 "):
+        PagedMap(pages).root(top)
 
 
 def test_all_pages_of_a_level_are_read_at_once() -> None:
@@ -235,10 +244,10 @@ def test_the_bytes_of_a_page_are_kinds_and_slots() -> None:
     one, two, three = slot_key(0), slot_key(5, 1), slot_key(5, 2)
     PagedMap(pages).update(None, {one: b"\1" * 32, two: b"\2" * 32, three: b"\3" * 32})
     leaves = MapLeaf(two, b"\2" * 32), MapLeaf(three, b"\3" * 32)
-    assert pages[0] == bytes.fromhex("14000000") + b"".join(leaf.key + leaf.value for leaf in leaves)
+    assert pages[0] == bytes.fromhex("14000000") + b"".join(leaf.key + leaf.value + leaf.hash for leaf in leaves)
     # Slots 1 and 2 meet over slots 0 to 3; nothing is in the others.
     below = map_node(map_node(map_node(leaves[0].hash, leaves[1].hash), ABSENT), ABSENT)
-    assert pages[1] == bytes.fromhex("40200000") + one + b"\1" * 32 + bytes(8) + below
+    assert pages[1] == bytes.fromhex("40200000") + one + b"\1" * 32 + map_leaf(one, b"\1" * 32) + bytes(8) + below
 
 
 def test_an_update_of_nothing_writes_nothing() -> None:

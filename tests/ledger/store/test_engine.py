@@ -1,5 +1,6 @@
 """Both engines are durable on every connection, and say what is wrong with them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.pool import QueuePool
 
 from ledger.errors import Misconfigured, Unavailable
 from ledger.store import engine, tables
@@ -111,6 +113,24 @@ def test_writers_take_turns_and_readers_do_not_wait(store: Store) -> None:
     for thread in threads:
         thread.join(10)
     assert order == ["first", "second"]
+
+
+def test_who_waits_too_long_for_a_turn_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "BUSY_SECONDS", 0.05)
+    with store.write(), ThreadPoolExecutor() as pool:
+        refusal = pool.submit(_add_tiles, store, 1).exception()
+    assert isinstance(refusal, Unavailable)
+    assert refusal.code == "busy"
+    _add_tiles(store, 1)
+
+
+def test_all_threads_write_through_one_connection(store: Store) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda id_: _add_tiles(store, id_), range(20)))
+    assert isinstance(store._writing.pool, QueuePool)
+    assert store._writing.pool.checkedout() == 1
+    with store.read() as connection:
+        assert len(connection.execute(select(tables.tile)).all()) == 20
 
 
 def test_a_snapshot_does_not_change(store: Store) -> None:
