@@ -40,8 +40,7 @@ class HostFold:
         self.host = host
         self.reviews: dict[int, ReviewState] = {}
         self._review_ids: set[str] = set()
-        self._edge = Edge()
-        self._new_leaves: list[bytes] = []
+        self.edge = Edge()
         self._last_index = -1
         self._record = record or empty_record(host)
 
@@ -56,7 +55,7 @@ class HostFold:
         events, root = fold._record["events"], fold._record["root"]
         if len(nodes) != events.bit_count() or base64.encode(fold_edge(nodes)) != root:
             raise NotStored(f"the stored sub-log edge of {host} does not give the root in its record")
-        fold._edge = Edge(events, nodes)
+        fold.edge = Edge(events, nodes)
         return fold
 
     def add(self, index: int, entry: Entry) -> None:
@@ -72,14 +71,7 @@ class HostFold:
         self._last_index = index
         self._record["events"] += 1
         self._record["last_event"] = at
-        self._new_leaves.append(sublog_leaf(index, entry.leaf_hash))
-
-    @property
-    def edge(self) -> Edge:
-        """The edge of the sub-log, extended only when it is looked at: many leaves at once are cheaper."""
-        self._edge.extend(self._new_leaves)
-        self._new_leaves.clear()
-        return self._edge
+        self.edge.append(sublog_leaf(index, entry.leaf_hash))
 
     def members(self) -> dict[str, Any]:
         return {**self._record, "root": base64.encode(self.edge.root())}

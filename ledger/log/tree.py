@@ -47,7 +47,18 @@ class Edge:
         self.on_nodes = on_nodes
 
     def append(self, leaf: bytes) -> None:
-        self.extend((leaf,))
+        if len(leaf) != HASH_SIZE:
+            raise ValueError(f"a leaf hash has {HASH_SIZE} bytes")
+        node, level, size = leaf, 0, self.size
+        self.size += 1
+        while True:
+            if self.on_nodes:
+                self.on_nodes(level, node)
+            if not size & 1:
+                break
+            node = node_hash(self.nodes.pop(), node)
+            level, size = level + 1, size >> 1
+        self.nodes.append(node)
 
     def extend(self, leaves: Iterable[bytes]) -> None:
         """Append many leaf hashes, one level of the tree at a time: a pair is then 64 bytes in a row."""

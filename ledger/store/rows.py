@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from psycopg import RawCursor
+from psycopg.pq import Format
 from sqlalchemy import Connection, Table
 
 from ledger.errors import NotStored
@@ -55,22 +56,15 @@ def run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> l
     takes longer than asking. `?` marks a value."""
     driver: Any = connection.connection.dbapi_connection
     if connection.dialect.name == "sqlite":
-        cursor = driver.cursor()
-    else:
-        # The usual cursor reads through the statement for its marks each time; a batch has hundreds of them.
-        cursor, statement = RawCursor(driver), _numbered(statement)
-    try:
-        cursor.execute(statement, values)
-        return cursor.fetchall() if _has_rows(cursor) else []
-    finally:
-        cursor.close()
-
-
-def _has_rows(cursor: Any) -> bool:
-    if isinstance(cursor, RawCursor):
-        # It would describe each column first.
-        return cursor.pgresult is not None and cursor.pgresult.nfields > 0
-    return cursor.description is not None
+        return list(driver.execute(statement, values))
+    # The usual cursor reads through the statement for its marks each time; a batch has hundreds of them.
+    with RawCursor(driver) as cursor:
+        # As text, bytes would be sent and read in hexadecimal.
+        cursor.format = Format.BINARY
+        cursor.execute(_numbered(statement), values)
+        # `description` would tell too, after describing each column.
+        result = cursor.pgresult
+        return cursor.fetchall() if result is not None and result.nfields else []
 
 
 @lru_cache(maxsize=4096)
