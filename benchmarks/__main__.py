@@ -78,7 +78,7 @@ def main(rows: list[int], quick: bool, out: Path) -> None:
             found += ROWS[number].rows(work)
     seconds = time.monotonic() - started
     report.write(out, found, machine, quick=quick, seconds=seconds)
-    console = Console(width=None if sys.stdout.isatty() else 150)
+    console = Console(width=None if sys.stdout.isatty() else 160)
     notes = [*(note for number in rows for note in ROWS[number].NOTES), *work.notes]
     report.show(console, found, machine, notes, quick=quick)
     console.print(f"Took {seconds:.0f} s; every round is in {out.name}.")

@@ -1,9 +1,11 @@
 """Ledgers with hosts in them, as rows 3, 4 and 6 find them: filled through the sequencer, file by file."""
 
+import gc
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from api.server import spare_the_collector
 from benchmarks.engines import Engine
 from benchmarks.measure import Step
 from benchmarks.sample_log import some_text
@@ -42,13 +44,17 @@ class Drafts:
 
 @contextmanager
 def opened(settings: Settings, *, max_batch: int = MAX_BATCH) -> Iterator[Ledger]:
-    """A ledger whose writer runs."""
+    """A ledger whose writer runs, and the garbage collector as in `staylog serve`."""
     ledger = open_ledger(settings, max_batch=max_batch)
     ledger.sequencer.start()
+    thresholds = gc.get_threshold()
+    spare_the_collector()
     try:
         yield ledger
     finally:
         ledger.close()
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
 
 
 @contextmanager

@@ -41,6 +41,32 @@ def alternate(rounds: int, sides: Mapping[str, Callable[[], float]], step: Step,
     return samples
 
 
+class Pace:
+    """How fast the machine itself was in each round. A core that is shared with others is slower by half at times, and
+    the CPU clock counts that as ours; a fixed loop before and after a round tells."""
+
+    # A round is at full pace when the loop took at most this much of its quickest.
+    FULL = 1.1
+
+    def __init__(self) -> None:
+        self._slowest: Samples = []
+
+    def beside(self, sample: Callable[[], float]) -> float:
+        before = cpu_per_call(_loop, [()])
+        measured = sample()
+        self._slowest.append(max(before, cpu_per_call(_loop, [()])))
+        return measured
+
+    def full(self, samples: Samples) -> Samples:
+        """Those of the samples, one per round, that were taken at full pace."""
+        limit = self.FULL * min(self._slowest)
+        return [sample for sample, pace in zip(samples, self._slowest, strict=True) if pace <= limit]
+
+
+def _loop() -> int:
+    return sum(number * number for number in range(100_000))
+
+
 def require(fact: bool, claim: str) -> None:
     """Sides that did different work must not get a ratio."""
     if not fact:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import __main__ as command
+from benchmarks import measure
 from benchmarks.engines import find_postgres, start_engines
 from benchmarks.measure import require
 from benchmarks.report import Bar, Row, at_least, at_most, missed, times_less
@@ -77,6 +78,16 @@ def check_row(row: dict[str, Any]) -> None:
     assert row["verdict"] in ("yes", "NO", "no (warns)", "no bar")
     assert (row["met"] is None) == (row["bar"] is None)
     assert all(row["rounds"][side] for side in ("ours", "peer"))
+
+
+def test_a_round_at_full_pace_has_the_machine_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both loops, before and after it, are about as quick as the quickest."""
+    seconds = iter([1.0, 1.05, 1.5, 1.0, 1.0, 1.3, 1.09, 1.1])
+    monkeypatch.setattr(measure, "cpu_per_call", lambda *_: next(seconds))
+    pace = measure.Pace()
+    samples = [pace.beside(iter([sample]).__next__) for sample in (10.0, 20.0, 30.0, 40.0)]
+    assert samples == [10, 20, 30, 40]
+    assert pace.full(samples) == [10, 40]
 
 
 def test_ratio_goes_the_way_of_the_bar() -> None:
