@@ -26,8 +26,8 @@ from ledger.log.tree import (
 HEIGHT = 8
 WIDTH = 1 << HEIGHT
 MAX_ENTRY = 65535
-# 8 KiB of hashes expand to 16 KiB: 4 MiB in all.
-CACHED_TILES = 256
+# 8 KiB of hashes expand to 16 KiB: 3 MiB that stay, 6 MiB at most.
+CACHED_TILES = 384
 MAX_PATH = 64
 
 # All perfect subtrees inside a tile, as a heap of hashes in a row: node n is above nodes 2n and 2n + 1, the tile's own

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from ledger.errors import BadEntry, BadTilePath, NotStored
 from ledger.log.tiles import (
+    WIDTH,
     Appender,
     MemoryTiles,
     TileTree,
@@ -16,7 +17,7 @@ from ledger.log.tiles import (
     tile_name,
     tile_resources,
 )
-from ledger.log.tree import leaf_hash, root_of
+from ledger.log.tree import HASH_SIZE, leaf_hash, root_of
 
 LEAVES = [leaf_hash(b"%d" % i) for i in range(2000)]
 
@@ -126,6 +127,24 @@ def test_a_tile_is_read_once() -> None:
     first = tiles.reads
     tree.inclusion(1, 2000)
     assert tiles.reads == first
+
+
+def test_what_is_asked_for_often_stays_in_a_cache_of_the_usual_size() -> None:
+    """128 leaves of a million are in as many tiles, with some sixteen above them."""
+
+    class AnyTiles:
+        reads = 0
+
+        def read_tiles(self, ids: Sequence[int]) -> Mapping[int, bytes]:
+            self.reads += len(ids)
+            return dict.fromkeys(ids, bytes(WIDTH * HASH_SIZE))
+
+    store = AnyTiles()
+    tree, often = TileTree(store), range(0, 1_000_000, 1_000_000 // 128)
+    for _ in range(3):
+        for index in often:
+            tree.inclusion(index, 1_000_000)
+    assert len(often) < store.reads < 160
 
 
 def test_a_leaf_hash_has_32_bytes() -> None:
