@@ -54,7 +54,7 @@ class Integrator:
         self._records: Cache[bytes, RecordVersion]
         self._appender: Appender
         self.written = Written()
-        # The newest head that was read: a database that is older, or another one, was put in its place.
+        # The newest head that was read or written: a database that is older, or another one, was put in its place.
         self._seen: Mark | None = None
         self._forget()
 
@@ -86,6 +86,8 @@ class Integrator:
                 raise Halted("log_damaged", f"what the log rests on is damaged: {error}; run `staylog fsck`") from error
             raise
         self.written = written
+        if written.head is not None:
+            self._seen = Mark(written.head.size, written.head.root)
         return outcomes
 
     def _begin(self, connection: Connection) -> Published:

@@ -1,7 +1,7 @@
 """A database that is older than what was signed, or another one, is never signed over (protocol.md 3)."""
 
 import json
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from ledger.errors import Halted, Unavailable
 from ledger.folder import open_ledger
 from ledger.log.drafts import Draft
 from ledger.settings import Settings
+from ledger.store import rows
 from tests.crash.harness import Backups, examine
 from tests.running import Writer
 
@@ -123,7 +124,12 @@ def test_a_database_that_goes_back_under_a_running_service_halts_it(
         with pytest.raises(Halted, match="signed"):
             sequencer.submit(writer.review())
         assert signed.published.size == 6
+        # As for the writer: the first read finds out that the connection was lost.
+        with suppress(Unavailable):
+            ledger.reader.checkpoints(None, 1)
         assert [state.size for state in ledger.reader.checkpoints(None, 10)] == [4, 2]
+        with ledger.store.read() as connection:
+            assert rows.run(connection, "SELECT max(idx) FROM entry") == [(3,)]
 
 
 def test_each_replica_has_its_own_mark(settings: Settings, backups: Backups, writer: Writer, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from audits.receipts import verify_tlog_proof
 from ledger.errors import BrokenRule, Halted, StaylogError, Unavailable
 from ledger.folder import open_ledger
+from ledger.log import sequencer
 from ledger.log.batch import Batch
 from ledger.log.cache import Cache
 from ledger.log.checkpoint import open_checkpoint
@@ -200,6 +202,19 @@ def test_a_full_queue_and_a_closing_service_say_so(running: Running, writer: Wri
     assert [future.result(0).index for future in waiting] == [2, 3]
     with pytest.raises(Unavailable, match="shutting down"):
         sequencer.submit(writer.policy())
+
+
+def test_what_was_written_ahead_is_moved_into_the_file(
+    tmp_path: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite would let the write-ahead log grow for ever."""
+    monkeypatch.setattr(sequencer, "TIDY_AFTER", 100)
+    running = Running(tmp_path / "data", f"sqlite:///{tmp_path}/ledger.db")
+    before = (tmp_path / "ledger.db").stat().st_size
+    for _ in range(10):
+        running.add(*(writer.review() for _ in range(20)))
+    assert (tmp_path / "ledger.db").stat().st_size > before
+    running.ledger.close()
 
 
 def test_the_head_moves_by_compare_and_set(running: Running, writer: Writer) -> None:
