@@ -96,6 +96,14 @@ def test_pymerkle_agrees_on_a_large_root(large: tuple[list[bytes], Tree, TileTre
             assert oracle.prove_inclusion(index + 1, size).path[1:] == large[2].inclusion(index, size)
 
 
+@pytest.mark.parametrize("indices", [[0], [700], [0, 511], [255, 256, 65_280], [3, 900, 40_000, 65_790]], ids=str)
+def test_multiproofs_of_few_among_many(indices: list[int], large: tuple[list[bytes], Tree, TileTree]) -> None:
+    """One alone in its tile, and in those beside it."""
+    _, reference, tree = large
+    for size in (65_791, 65_836):
+        assert tree.multiproof(indices, size) == reference.multiproof(indices, 0, size)
+
+
 @given(st.data())
 def test_multiproofs_equal_the_reference_and_give_the_root(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, MAX))
