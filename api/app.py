@@ -13,6 +13,7 @@ from api.edge import Edge
 from api.parameters import check_query
 from api.problems import EXCEPTION_HANDLERS
 from ledger.folder import Ledger
+from ledger.identity.contexts import canonicaliser
 
 MAX_BODY = 256 * 1024
 # Threads that make answers. On SQLite that is work for the interpreter, and more threads only stand in each other's
@@ -27,6 +28,8 @@ def create_app(ledger: Ledger, base_url: str | None = None) -> Litestar:
     """
 
     base_url = base_url or ledger.settings.base_url
+    # A context that has changed must stop the start, not the first review.
+    canonicaliser()
 
     count = SQLITE_READERS if ledger.store.is_sqlite else POSTGRESQL_READERS
     readers = ThreadPoolExecutor(count, thread_name_prefix="answers")

@@ -6,6 +6,8 @@ a reader that stumbles over damaged bytes must not blame the client for them.
 
 from typing import NamedTuple
 
+from api.identity_codes import IDENTITY
+
 
 class Code(NamedTuple):
     status: int
@@ -14,6 +16,7 @@ class Code(NamedTuple):
 
 
 CODES: dict[str, Code] = {
+    **{name: Code(*known) for name, known in IDENTITY.items()},
     "bad_request": Code(
         400,
         "Bad request",
@@ -87,7 +90,9 @@ CODES: dict[str, Code] = {
         "A full proof has at most 1,000 events. Ask for all pages at one size instead: "
         "proof=page&from=0&count=500&size=..., then from=500 and so on. Together they prove the same.",
     ),
-    "too_large": Code(413, "Request too large", "A request body has at most 256 KiB."),
+    "too_large": Code(
+        413, "Request too large", "A request body has at most 256 KiB, and a credential in it at most 64 KiB."
+    ),
     "unsupported_media_type": Code(
         415,
         "Unsupported media type",

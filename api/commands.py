@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ledger.commands import data_options, refusals
+from ledger.commands.common import data_options, refusals
 from ledger.errors import Misconfigured
 from ledger.settings import DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
 

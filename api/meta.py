@@ -4,6 +4,7 @@ import json
 from functools import cache
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.params import PathParameter
@@ -12,13 +13,14 @@ import schemas
 from api.caching import MINUTES
 from api.openapi import responses
 from api.pages import code, definitions, link, page
-from api.shapes import Health, SchemaList
+from api.shapes import Health, SchemaList, TrustedIssuer, TrustedIssuers
 from ledger import policy
+from ledger.canon import multikey
 from ledger.errors import NotFound
 from ledger.folder import Ledger
-from ledger.keys import multikey
 
 SCHEMA_TYPE = "application/schema+json"
+CONTEXT_TYPE = "application/ld+json"
 
 
 @get("/", include_in_schema=False, sync_to_thread=False)
@@ -39,7 +41,8 @@ about one host can be checked offline: that nothing was left out, and that every
         ("/v1/log/entries", "the entries; as tiles under", "/log/checkpoint"),
         ("/v1/log/key", "the key that signs checkpoints; all keys in", "/.well-known/did.json"),
         ("/v1/policy", "what is let in", ""),
-        ("/schemas", "JSON Schemas of entries, records, answers and receipts", ""),
+        ("/v1/issuers", "whose credentials count", ""),
+        ("/schemas", "JSON Schemas of entries, records, answers, receipts, credentials and statements", ""),
         ("/problems", "every error code, what it means and what to do", ""),
         ("/health", "whether the log is well; counters at", "/metrics"),
     ]
@@ -85,12 +88,12 @@ def admission_policy() -> Response[bytes]:
 def did_document(ledger: NamedDependency[Ledger], base_url: NamedDependency[str]) -> dict[str, Any]:
     """The service as a did:web: `#log` signs checkpoints and nothing else, `#statements` what the service asserts."""
     did = "did:web:" + base_url.partition("://")[2].replace(":", "%3A")
-    keys = {"log": ledger.verifier.public_key, "statements": bytes(ledger.statements_key)}
+    keys = {"log": ledger.verifier.public_key, "statements": bytes(ledger.keys.statements.verify_key)}
     return {
         "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"],
         "id": did,
         "verificationMethod": [
-            {"id": f"{did}#{name}", "type": "Multikey", "controller": did, "publicKeyMultibase": multikey(key)}
+            {"id": f"{did}#{name}", "type": "Multikey", "controller": did, "publicKeyMultibase": multikey.encode(key)}
             for name, key in keys.items()
         ],
         "assertionMethod": [f"{did}#statements"],
@@ -105,8 +108,10 @@ def did_document(ledger: NamedDependency[Ledger], base_url: NamedDependency[str]
     tags=["service"],
 )
 def list_schemas() -> SchemaList:
-    """The addresses of the JSON Schemas."""
-    return SchemaList([f"/schemas/{name}" for name in schemas.NAMES])
+    """The addresses of the JSON Schemas and of the JSON-LD contexts."""
+    return SchemaList(
+        [f"/schemas/{name}" for name in schemas.NAMES], [f"/contexts/{name}" for name in schemas.CONTEXTS]
+    )
 
 
 @get(
@@ -126,6 +131,40 @@ def schema(
     return Response(_schema(name), media_type=SCHEMA_TYPE)
 
 
+@get(
+    "/contexts/{name:str}",
+    media_type=CONTEXT_TYPE,
+    response_headers={"Cache-Control": MINUTES},
+    responses=responses("not_found", body=dict[str, Any], media_type=CONTEXT_TYPE),
+    sync_to_thread=False,
+    tags=["service"],
+)
+def context(
+    name: Annotated[str, PathParameter(description=f"One of {', '.join(schemas.CONTEXTS)}.")],
+) -> Response[bytes]:
+    """A JSON-LD context: what https://openstr.org/contexts/v1 means in the credentials that are verified here."""
+    if name not in schemas.CONTEXTS:
+        raise NotFound("not_found", f"there is no context {name[:60]!r}; there are {', '.join(schemas.CONTEXTS)}")
+    return Response(_context(name), media_type=CONTEXT_TYPE)
+
+
+@get(
+    "/v1/issuers",
+    response_headers={"Cache-Control": "no-cache"},
+    responses=responses(),
+    sync_to_thread=True,
+    tags=["service"],
+)
+def list_issuers(ledger: NamedDependency[Ledger]) -> TrustedIssuers:
+    """Whose credentials count here, or counted, with the keys that are pinned. Each change is an entry in the log."""
+    return TrustedIssuers([msgspec.convert(each, TrustedIssuer, from_attributes=True) for each in ledger.issuers()])
+
+
+@cache
+def _context(name: str) -> bytes:
+    return json.dumps(schemas.load_context(name), indent=2, ensure_ascii=False).encode()
+
+
 @cache
 def _schema(name: str) -> bytes:
     return json.dumps(schemas.load(name), indent=2, ensure_ascii=False).encode()
@@ -138,4 +177,6 @@ HANDLERS = [
     did_document,
     list_schemas,
     schema,
+    context,
+    list_issuers,
 ]

@@ -16,7 +16,7 @@ from litestar.types import ExceptionHandlersMap
 from api.codes import CODES
 from api.metrics import count_refusal
 from api.parameters import FieldError, InvalidParameters, describe, spelled
-from ledger.errors import Halted, StaylogError, Unavailable
+from ledger.errors import BadForm, Halted, StaylogError, Unavailable
 
 MEDIA_TYPE = "application/problem+json"
 LOGGER = logging.getLogger("staylog.api")
@@ -71,7 +71,11 @@ def on_refusal(request: Request[Any, Any, Any], error: StaylogError) -> Response
     if CODES[error.code].status == 500:
         LOGGER.error("%s %r: %s", request.method, request.scope["path"], error, exc_info=error)
     headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable | Halted) else None
-    errors = error.errors if isinstance(error, InvalidParameters) else ()
+    errors: Sequence[FieldError] = ()
+    if isinstance(error, InvalidParameters):
+        errors = error.errors
+    elif isinstance(error, BadForm):
+        errors = [FieldError(field, message) for field, message in error.errors]
     return answer_problem(request, error.code, error.message, errors, headers)
 
 

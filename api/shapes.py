@@ -97,6 +97,27 @@ class Review(Struct, frozen=True):
 
 class SchemaList(Struct, frozen=True):
     schemas: list[str]
+    contexts: list[str]
+
+
+class TrustedIssuer(Struct, frozen=True):
+    """What the newest entry says of an issuer, and the keys that it pins."""
+
+    role: Literal["guest", "host"]
+    issuer: Annotated[str, Meta(description="An https URL or a DID.")]
+    status: Literal["trusted", "removed", "compromised"]
+    keys: Annotated[
+        list[str],
+        Meta(description="Multikeys, sorted. The SHA-256 of this list in JCS is the `keys` of the entry at `index`."),
+    ]
+    max_idv_level: Literal["email_verified", "identity_verified", "payment_verified"] | None
+    since: Annotated[str | None, Meta(description="Since when its keys were in other hands.")]
+    index: Index
+    at: str
+
+
+class TrustedIssuers(Struct, frozen=True):
+    issuers: list[TrustedIssuer]
 
 
 class Explanation(Struct, frozen=True):

@@ -83,7 +83,7 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
             click.echo(json.dumps({"code": error.code, "refused": error.message}, indent=1))
         else:
             message = escape(_printable(error.message))
-            Console(stderr=True).print(f"[red]refused[/] [dim]({error.code})[/] {message}", soft_wrap=True)
+            Console(stderr=True, emoji=False).print(f"[red]refused[/] [dim]({error.code})[/] {message}", soft_wrap=True)
         raise SystemExit(1) from None
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=1))
@@ -164,7 +164,7 @@ def _policy(given: dict[str, Any]) -> Policy | None:
 
 
 def show(report: Report) -> None:
-    console = Console()
+    console = Console(emoji=False)
     console.print(f"[bold]{escape(report.subject)}[/]", soft_wrap=True)
     for title, style, lines in (
         ("proved", "green", report.proved),

@@ -6,6 +6,9 @@
     │   ├── BadJSON            malformed_json, duplicate_key, too_deep, not_utf8, number_out_of_range
     │   ├── BadBase64          base64_invalid, hash_length
     │   ├── BadDID             did_not_canonical
+    │   ├── BadKey             key_not_acceptable
+    │   ├── BadForm            schema_invalid, too_large, rating_out_of_range, text_too_long, date_invalid,
+    │   │                      credential_by_reference
     │   ├── BadNote            note_malformed, vkey_malformed, checkpoint_malformed, tlog_proof_malformed,
     │   │                      policy_malformed
     │   ├── BadTilePath        tile_path_invalid
@@ -24,16 +27,29 @@
     │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
     │                          from_the_future, receipt_mismatch, tlog_proof_extra, mirror_incomplete,
     │                          bundle_mismatch, tile_mismatch
+    ├── NotAccepted            a credential or statement that does not count here
+    │                          proofs: proof_type_not_supported, proof_chain, wrong_proof_purpose, proof_value_invalid,
+    │                          proof_invalid, proof_time_invalid, bad_verification_method, wrong_domain,
+    │                          wrong_challenge, stale_proof
+    │                          JSON-LD: context_not_allowed, undefined_term, too_complex
+    │                          credentials: wrong_credential_type, jwt_not_acceptable, issuer_not_trusted,
+    │                          issuer_key_mismatch, self_issued, missing_expiry, expired, not_yet_valid,
+    │                          missing_status, listing_not_covered
+    │                          speakers: did_method_not_supported, holder_binding_unavailable, holder_mismatch,
+    │                          not_the_host
     ├── NotStored              not_stored: something that must exist is missing or damaged
     ├── BadRequest             parameter_invalid, cursor_invalid, page_out_of_range
     ├── NotFound               not_found, review_not_found, unknown_size, index_out_of_range
     ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable
     ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
-                               database_outdated, database_not_durable, extra_missing
+                               key_exists, database_outdated, database_not_durable, extra_missing, context_changed,
+                               issuer_unknown, issuer_changed, issuer_key_missing, issuer_key_compromised
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """
+
+from collections.abc import Sequence
 
 
 class StaylogError(Exception):
@@ -62,6 +78,19 @@ class BadDID(Malformed):
         super().__init__("did_not_canonical", message)
 
 
+class BadKey(Malformed):
+    def __init__(self, message: str) -> None:
+        super().__init__("key_not_acceptable", message)
+
+
+class BadForm(Malformed):
+    """`errors` has a place and a message for each thing that is wrong."""
+
+    def __init__(self, code: str, message: str, *, errors: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(code, message)
+        self.errors = tuple(errors)
+
+
 class BadNote(Malformed):
     pass
 
@@ -80,6 +109,10 @@ class BrokenRule(StaylogError):
 
 
 class NotProved(StaylogError):
+    pass
+
+
+class NotAccepted(StaylogError):
     pass
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nacl.signing import SigningKey, VerifyKey
+from nacl.signing import SigningKey
 
 from ledger import policy
 from ledger.canon.times import format_time
 from ledger.clock import Clock, utc_now
 from ledger.errors import Halted, Malformed, Misconfigured, NotStored
-from ledger.keys import read_key, read_log_key, write_key, write_log_key
+from ledger.identity.issuers import Registry, read_registry
+from ledger.keys import ServiceKeys, read_log_key, read_service_keys, write_log_key, write_service_keys
 from ledger.log.drafts import make_draft
 from ledger.log.entries import parse_entry
 from ledger.log.integrate import begin_log
@@ -31,7 +32,7 @@ class Ledger:
 
     settings: Settings
     verifier: Verifier
-    statements_key: VerifyKey
+    keys: ServiceKeys
     store: Store
     sequencer: Sequencer
     reader: Reader
@@ -39,6 +40,11 @@ class Ledger:
     @property
     def origin(self) -> str:
         return self.verifier.name
+
+    def issuers(self) -> Registry:
+        """Whose credentials count, as the published log says."""
+        with self.store.read() as connection:
+            return read_registry(connection, self.reader.published.size)
 
     def close(self) -> None:
         """Finish what is queued, and let go of the database."""
@@ -49,7 +55,7 @@ class Ledger:
 
 def is_empty(settings: Settings) -> bool:
     """Whether there is nothing of a ledger in the folder yet."""
-    return not any(path.exists() for path in (settings.log_key, settings.statements_key, settings.mark))
+    return not any(path.exists() for path in (settings.log_key, settings.service_keys, settings.mark))
 
 
 def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock = utc_now) -> Verifier:
@@ -69,8 +75,8 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
         name, key = _log_key(settings, origin)
         if name != origin:
             raise Misconfigured("key_mismatch", f"the folder has the key of {name}, not of {origin}")
-        if not settings.statements_key.exists():
-            write_key(settings.statements_key)
+        if not settings.service_keys.exists():
+            write_service_keys(settings.service_keys)
         if begun is None:
             genesis = {"origin": origin, "policy": policy.HASH, "previous": previous}
             begin_log(store, make_draft("genesis", genesis), format_time(clock()))
@@ -97,7 +103,7 @@ def open_ledger(
     if is_empty(settings):
         raise Misconfigured("not_initialised", f"{settings.data.name} has no ledger: run `staylog init`")
     origin, key = read_log_key(settings.log_key)
-    statements = read_key(settings.statements_key)
+    keys = read_service_keys(settings.service_keys)
     store = Store(settings.database_url)
     try:
         require_newest(store)
@@ -110,7 +116,7 @@ def open_ledger(
         store.close()
         raise
     verifier = Verifier(origin, ED25519, bytes(key.verify_key))
-    return Ledger(settings, verifier, statements.verify_key, store, sequencer, reader)
+    return Ledger(settings, verifier, keys, store, sequencer, reader)
 
 
 def _check_origin(store: Store, origin: str) -> None:

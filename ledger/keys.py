@@ -1,22 +1,27 @@
-"""Key files: one secret each, readable by their owner only.
+"""Key files, readable by their owner only.
 
-The log key is in the text form of Go's note package (`PRIVATE+KEY+<name>+<id>+<base64>`), so that other tools can read
-it; the statements key is a W3C Multikey secret in multibase.
+A ledger has two. The log key is in the text form of Go's note package (`PRIVATE+KEY+<name>+<id>+<base64>`), so that
+other tools can read it. The service keys are one JSON object: the statements key, the booking key and the peppers.
+Issuers, guests and hosts have one key each, a W3C Multikey secret in multibase.
 """
 
+import json
 import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from nacl.signing import SigningKey
 
-from ledger.canon import base58, base64
+from ledger.canon import base64, multikey, strict_json
 from ledger.errors import Malformed, Misconfigured
 from ledger.log.mark import sync_folder
 from ledger.log.note import ED25519, Verifier
 
 _PREFIX = "PRIVATE+KEY+"
-_ED25519_PUBLIC = b"\xed\x01"
-_ED25519_SECRET = b"\x80\x26"
+_SECRET_SIZE = 32
+_PEPPER_ID = re.compile(r"p[1-9][0-9]{0,5}")
 
 
 def write_log_key(path: Path, name: str) -> SigningKey:
@@ -44,28 +49,88 @@ def read_log_key(path: Path) -> tuple[str, SigningKey]:
 
 def write_key(path: Path) -> SigningKey:
     key = SigningKey.generate()
-    _write(path, "z" + base58.encode(_ED25519_SECRET + bytes(key)))
+    _write(path, multikey.encode_secret(key))
     return key
 
 
 def read_key(path: Path) -> SigningKey:
+    try:
+        return multikey.decode_secret(_read(path))
+    except Malformed:
+        raise Misconfigured("key_unreadable", f"{path.name} does not hold an Ed25519 secret as a multikey") from None
+
+
+# Secrets, so they are not shown: an object may end up in a log.
+@dataclass(frozen=True, slots=True, repr=False)
+class Peppers:
+    """The secrets of guest references by key id, as "p1"; the newest is the last. Old ones are kept: without them
+    nobody is known again from the time before."""
+
+    by_id: dict[str, bytes]
+
+    def __iter__(self) -> Iterator[tuple[str, bytes]]:
+        """The newest first."""
+        return reversed(self.by_id.items())
+
+    @property
+    def current(self) -> str:
+        return next(reversed(self.by_id))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ServiceKeys:
+    """`statements` signs what the service asserts, `booking` makes bookings comparable and not readable."""
+
+    statements: SigningKey
+    booking: bytes
+    peppers: Peppers
+
+
+def write_service_keys(path: Path) -> ServiceKeys:
+    keys = ServiceKeys(SigningKey.generate(), os.urandom(_SECRET_SIZE), Peppers({"p1": os.urandom(_SECRET_SIZE)}))
+    _write(path, _encode(keys))
+    return keys
+
+
+def read_service_keys(path: Path) -> ServiceKeys:
     text = _read(path)
     try:
-        secret = base58.decode(text[1:])
-    except Malformed:
-        secret = b""
-    if text[:1] != "z" or secret[:2] != _ED25519_SECRET or len(secret) != 34:
-        raise Misconfigured("key_unreadable", f"{path.name} does not hold an Ed25519 secret as a multikey")
-    return SigningKey(secret[2:])
+        given = strict_json.loads(text)
+        keys = ServiceKeys(
+            multikey.decode_secret(given["statements"]),
+            base64.decode_hash(given["booking"]),
+            Peppers({key_id: base64.decode_hash(pepper) for key_id, pepper in given["peppers"].items()}),
+        )
+        # Nothing else stands in it, and every pepper has a number.
+        if not all(map(_PEPPER_ID.fullmatch, keys.peppers.by_id or [""])) or _encode(keys) != text:
+            raise ValueError
+    except (Malformed, ValueError, KeyError, TypeError, AttributeError):
+        raise Misconfigured("key_unreadable", f"{path.name} does not hold the keys of a service") from None
+    return keys
 
 
-def multikey(public_key: bytes) -> str:
-    """An Ed25519 public key as DID documents write it."""
-    return "z" + base58.encode(_ED25519_PUBLIC + public_key)
+def rotate_pepper(path: Path) -> Peppers:
+    """A new pepper for all guest references from now on. Services take it when they start."""
+    keys = read_service_keys(path)
+    newest = max(int(key_id[1:]) for key_id in keys.peppers.by_id)
+    peppers = Peppers({**keys.peppers.by_id, f"p{newest + 1}": os.urandom(_SECRET_SIZE)})
+    _write(path, _encode(ServiceKeys(keys.statements, keys.booking, peppers)), replace=True)
+    return peppers
 
 
-def _write(path: Path, text: str) -> None:
-    """Never over another key: a lost log key is a lost log. The file is there whole or not at all."""
+def _encode(keys: ServiceKeys) -> str:
+    return json.dumps(
+        {
+            "statements": multikey.encode_secret(keys.statements),
+            "booking": base64.encode(keys.booking),
+            "peppers": {key_id: base64.encode(pepper) for key_id, pepper in keys.peppers.by_id.items()},
+        },
+        indent=1,
+    )
+
+
+def _write(path: Path, text: str, *, replace: bool = False) -> None:
+    """Never over another key unless told: a lost log key is a lost log. The file is there whole or not at all."""
     new = path.with_name(path.name + ".new")
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -73,8 +138,11 @@ def _write(path: Path, text: str) -> None:
         os.fsync(file)
     finally:
         os.close(file)
-    os.link(new, path)
-    new.unlink()
+    if replace:
+        new.replace(path)
+    else:
+        os.link(new, path)
+        new.unlink()
     sync_folder(path.parent)
 
 

@@ -3,6 +3,7 @@
 from prometheus_client import Counter, Gauge, Histogram
 
 REFUSALS = Counter("staylog_refusals", "Refusals by stable code", ["code"])
+CREDENTIALS = Counter("staylog_credentials", "Verdicts on credentials: accepted, or a stable code", ["role", "verdict"])
 BATCH_ENTRIES = Histogram(
     "staylog_batch_entries",
     "Entries integrated in one transaction, map heads not counted",

@@ -32,8 +32,8 @@ class Settings:
         return self.data / "log.key"
 
     @property
-    def statements_key(self) -> Path:
-        return self.data / "statements.key"
+    def service_keys(self) -> Path:
+        return self.data / "service.key"
 
     @property
     def mark(self) -> Path:

@@ -43,11 +43,13 @@ def test_verification_needs_the_base_install_only() -> None:
 import importlib, pkgutil, sys
 allowed = {{"click", "nacl", "_cffi_backend", "cffi", "rfc8785", "rich", "pygments", "markdown_it", "mdurl", "api", "ledger", "audits", "schemas"}}
 before = set(sys.modules)
-for module in {sorted(pure_modules())} + ["ledger.cli", "ledger.commands", "ledger.settings", "api.commands"]:
+for module in {sorted(pure_modules())} + ["ledger.cli", "ledger.settings", "api.commands"]:
     importlib.import_module(module)
-for package in ("audits", "schemas", "ledger.canon"):
+for package in ("audits", "schemas", "ledger.canon", "ledger.commands"):
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
-        importlib.import_module(module.name)
+        # The one part of canon that needs a library of the server.
+        if module.name != "ledger.canon.rdf":
+            importlib.import_module(module.name)
 new = {{name.partition(".")[0] for name in set(sys.modules) - before}}
 print(sorted(name for name in new if name not in sys.stdlib_module_names and name not in allowed and not name.startswith("_")))
 """

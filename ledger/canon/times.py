@@ -6,6 +6,9 @@ from typing import Any
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII
+)
 
 
 def check_date(value: Any) -> None:
@@ -23,6 +26,13 @@ def check_time(value: Any) -> None:
 def parse_time(time: str) -> datetime:
     check_time(time)
     return datetime.fromisoformat(time[:-1]).replace(tzinfo=UTC)
+
+
+def parse_moment(value: Any) -> datetime:
+    """A time as others write it: with its offset, which may not be left out, and perhaps fractions of a second."""
+    if not isinstance(value, str) or not _MOMENT.fullmatch(value):
+        raise ValueError("a time with its offset from UTC expected, as 2026-07-04T09:30:00Z")
+    return datetime.fromisoformat(value).astimezone(UTC)
 
 
 def format_time(moment: datetime) -> str:

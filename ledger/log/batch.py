@@ -227,6 +227,8 @@ class Batch:
         insert_rows(self.connection, tables.entry, rows)
         keys = [(draft.key, index) for index, draft in enumerate(self._drafts, start) if draft.key is not None]
         insert_rows(self.connection, tables.submission, keys)
+        pinned = [(index, draft.pinned) for index, draft in enumerate(self._drafts, start) if draft.pinned is not None]
+        insert_rows(self.connection, tables.issuer_keys, pinned)
         for draft in self._drafts:
             if draft.type == "redaction":
                 self._erase(draft)

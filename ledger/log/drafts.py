@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
-from ledger.canon import base64, strict_json
+from ledger.canon import base64, jcs, multikey, strict_json
 from ledger.errors import BadEntry, Malformed
 from ledger.log.entries import MEMBERS, VRP_ARTIFACT, Entry, make_entry, parse_entry
 from ledger.log.openings import Opening, commitment
@@ -19,7 +20,8 @@ _AT = b'"at":"%s"' % _ANY_TIME.encode()
 @dataclass(frozen=True, slots=True)
 class Draft:
     """`members` are the entry's, but for `at`. `opening` is the text that a review or response commits to, where it may
-    be served. A second draft with the same `key` is a repetition: it gets the entry of the first."""
+    be served; `pinned` the list of keys, in JCS, whose hash an issuer entry has. A second draft with the same `key` is
+    a repetition: it gets the entry of the first."""
 
     type: str
     members: Mapping[str, Any]
@@ -27,6 +29,7 @@ class Draft:
     form: bytes
     opening: Opening | None = None
     key: bytes | None = None
+    pinned: bytes | None = None
 
     def at(self, time: str) -> Entry:
         """The entry. Its members were checked when the draft was made; a time changes nothing about them."""
@@ -40,7 +43,11 @@ class Draft:
 def make_draft(
     type_: str, members: Mapping[str, Any], *, opening: Opening | None = None, key: bytes | None = None
 ) -> Draft:
-    """A draft of an entry that would be well-formed, or BadEntry."""
+    """A draft of an entry that would be well-formed, or BadEntry. The `keys` of an issuer are a list of multikeys."""
+    pinned = None
+    if type_ == "issuer":
+        pinned = pin(members.get("keys"))
+        members = {**members, "keys": base64.encode(sha256(pinned).digest())}
     checked = make_entry(type_, **members, at=_ANY_TIME)
     if opening is not None:
         committed = checked.members.get("text")
@@ -48,7 +55,19 @@ def make_draft(
             raise BadEntry("entry_invalid", f"a {type_} without a text commitment has no opening")
         opening.require(committed)
     kept = {name: value for name, value in checked.members.items() if name != "at"}
-    return Draft(type_, kept, checked.data, opening, key)
+    return Draft(type_, kept, checked.data, opening, key, pinned)
+
+
+def pin(keys: Any) -> bytes:
+    """What an issuer entry has the hash of: JCS of the sorted list of multikeys."""
+    if not isinstance(keys, list) or not keys or not all(isinstance(key, str) for key in keys):
+        raise BadEntry("entry_invalid", "issuer.keys: a list of multikeys expected, of which the entry gets the hash")
+    for key in keys:
+        try:
+            multikey.decode(key)
+        except Malformed as error:
+            raise BadEntry("entry_invalid", f"issuer.keys: {error}") from None
+    return jcs.dumps(sorted(set(keys)))
 
 
 def artifact_draft(digest: bytes) -> Draft:
@@ -62,7 +81,7 @@ def parse_draft(line: bytes | str, new_salt: bytes) -> Draft:
     """A draft from one JSON object as `staylog log add` takes them: an entry without `at`.
 
     Where an entry has the commitment of a text, a draft may have the text itself, as {"text": ..., "salt": ...};
-    without a salt it gets `new_salt`.
+    without a salt it gets `new_salt`. Where an issuer entry has a hash, the draft has the list of keys.
     """
     members = strict_json.loads(line)
     if not isinstance(members, dict):

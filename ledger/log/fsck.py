@@ -5,6 +5,7 @@ Reads one snapshot, so it can run beside a service. Each finding is one plain se
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select
@@ -79,6 +80,7 @@ class _Check:
         self._responses: dict[int, int] = {}
         self._records = _Sorted(self._stream(select(tables.record).order_by(tables.record.c.idx)), "idx")
         self._checkpoints = _Sorted(self._stream(select(tables.checkpoint).order_by(tables.checkpoint.c.size)), "size")
+        self._pinned = _Sorted(self._stream(select(tables.issuer_keys).order_by(tables.issuer_keys.c.idx)), "idx")
 
     def everything(self, progress: Progress) -> None:
         try:
@@ -106,6 +108,8 @@ class _Check:
             self._check_columns(row, entry)
             if row.text is not None:
                 self._check_opening(index, entry, Opening(row.text, bytes(row.salt)))
+            if entry.type == "issuer":
+                self._check_keys(index, entry)
             if entry.host is not None:
                 touched[entry.host] = index
             if entry.type == "response":
@@ -140,6 +144,8 @@ class _Check:
             find(f"a checkpoint of size {row.size} is stored, where no batch ends")
         for row in self._records.rest():
             find(f"a record is stored for entry {row.idx}, which does not exist")
+        for row in self._pinned.rest():
+            find(f"keys are stored for entry {row.idx}, which is not one of an issuer")
         beyond = select(func.count()).where(tables.submission.c.idx >= head.size)
         if self._connection.execute(beyond).scalar_one():
             find("a submission is said to be an entry that does not exist")
@@ -193,6 +199,16 @@ class _Check:
             opening.require(committed)
         except (NotProved, Malformed) as error:
             self._report.find(f"the stored text of entry {index} is not the one it commits to: {error}")
+
+    def _check_keys(self, index: int, entry: Entry) -> None:
+        """The pinned keys are those that the entry has the hash of."""
+        rows = list(self._pinned.take(index))
+        for row in rows:
+            if row.idx != index:
+                self._report.find(f"keys are stored for entry {row.idx}, which is not one of an issuer")
+        found = [base64.encode(sha256(bytes(row.keys)).digest()) for row in rows if row.idx == index]
+        if found != [entry.members["keys"]]:
+            self._report.find(f"the keys that entry {index} pins are not stored, or are others")
 
     def _check_records(self, size: int, touched: dict[str, int]) -> None:
         """`touched` has the last entry of each host of the batch that ends at `size`."""

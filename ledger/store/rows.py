@@ -142,6 +142,14 @@ def read_openings(connection: Connection, indices: Sequence[int]) -> dict[int, t
     return {index: (text, salt) for index, text, salt in rows}
 
 
+def read_issuers(connection: Connection, size: int) -> list[tuple[int, bytes, bytes]]:
+    """Log index, bytes and pinned keys of the issuer entries below `size`, in their order."""
+    query = (
+        "SELECT k.idx, e.data, k.keys FROM issuer_keys k JOIN entry e ON e.idx = k.idx WHERE k.idx < ? ORDER BY k.idx"
+    )
+    return run(connection, query, (size,))
+
+
 def newest_records(connection: Connection, hosts: Iterable[bytes], size: int) -> dict[bytes, RecordVersion]:
     """Each host's record in the tree of `size` entries, by map key."""
     # The last entry of each host by itself: grouping would go through all entries of these hosts.

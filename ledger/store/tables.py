@@ -83,6 +83,13 @@ page = Table(
     Column("id", Key, primary_key=True, autoincrement=False),
     Column("data", LargeBinary, nullable=False),
 )
+# The keys that an issuer entry pins, as the JCS list that its `keys` is the hash of
+issuer_keys = Table(
+    "issuer_keys",
+    metadata,
+    Column("idx", Key, primary_key=True, autoincrement=False),
+    Column("keys", LargeBinary, nullable=False),
+)
 # What was submitted before, by the submitter's key: a repetition gets the same entry
 submission = Table(
     "submission",

@@ -1,9 +1,9 @@
-"""The log: entries, tiles, map pages, host records, checkpoints."""
+"""The log: entries, tiles, map pages, host records, checkpoints, pinned keys."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2"
+revision = "3"
 down_revision = None
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -61,6 +61,11 @@ def upgrade() -> None:
         if op.get_context().dialect.name == "postgresql":
             # Hashes do not compress; trying costs time on every write.
             op.execute(f"ALTER TABLE {name} ALTER data SET STORAGE EXTERNAL")
+    op.create_table(
+        "issuer_keys",
+        sa.Column("idx", KEY, primary_key=True, autoincrement=False),
+        sa.Column("keys", sa.LargeBinary, nullable=False),
+    )
     op.create_table(
         "submission",
         sa.Column("key", sa.LargeBinary, primary_key=True),

@@ -1,16 +1,18 @@
 """What the service says about itself, and the document that describes all of it."""
 
+import json
 import re
 from hashlib import sha256
 from typing import Any
 
 import pytest
+from nacl.signing import SigningKey
 from prometheus_client.parser import text_string_to_metric_families
 
 import schemas
-from ledger.canon import base64, did
+from ledger.canon import base64, did, jcs, multikey
 from ledger.errors import Halted
-from ledger.keys import multikey
+from ledger.identity.issuers import trust
 from tests.api.conftest import Service
 
 PAGES = ("/", "/schema", "/problems", "/problems/busy")
@@ -65,10 +67,10 @@ def test_the_service_is_a_did(service: Service) -> None:
     assert keys.keys() == {f"{found['id']}#log", f"{found['id']}#statements"}
     for name, key in (
         ("log", service.ledger.verifier.public_key),
-        ("statements", bytes(service.ledger.statements_key)),
+        ("statements", bytes(service.ledger.keys.statements.verify_key)),
     ):
         method = keys[f"{found['id']}#{name}"]
-        assert method["publicKeyMultibase"] == multikey(key)
+        assert method["publicKeyMultibase"] == multikey.encode(key)
         assert (method["type"], method["controller"]) == ("Multikey", found["id"])
     assert found["assertionMethod"] == [f"{found['id']}#statements"]
 
@@ -80,12 +82,42 @@ def test_the_policy_is_the_one_in_the_log(service: Service) -> None:
 
 
 def test_the_schemas_are_served_where_their_references_lead(service: Service) -> None:
-    assert service.get("/schemas").json() == {"schemas": [f"/schemas/{name}" for name in schemas.NAMES]}
+    assert service.get("/schemas").json() == {
+        "schemas": [f"/schemas/{name}" for name in schemas.NAMES],
+        "contexts": ["/contexts/openstr.v1.jsonld"],
+    }
     for name in schemas.NAMES:
         response = service.get(f"/schemas/{name}")
         assert response.headers["content-type"] == "application/schema+json"
         assert response.json() == schemas.load(name)
         assert response.json()["$id"] == f"/schemas/{name}"
+
+
+def test_the_context_is_served(service: Service) -> None:
+    response = service.get("/contexts/openstr.v1.jsonld")
+    assert response.headers["content-type"] == "application/ld+json"
+    assert response.json() == schemas.load_context("openstr.v1.jsonld")
+
+
+def test_issuers_are_listed_with_the_keys_that_their_entries_pin(fresh: Service) -> None:
+    assert fresh.get("/v1/issuers").json() == {"issuers": []}
+    keys = sorted(multikey.encode(bytes(SigningKey(bytes([seed] * 32)).verify_key)) for seed in (1, 2))
+    draft = trust(fresh.ledger.issuers(), "guest", "https://idv.example", reversed(keys), "identity_verified")
+    assert draft is not None
+    [added] = fresh.ledger.sequencer.append([draft])
+    [listed] = fresh.get("/v1/issuers").json()["issuers"]
+    assert listed == {
+        "role": "guest",
+        "issuer": "https://idv.example",
+        "status": "trusted",
+        "keys": keys,
+        "max_idv_level": "identity_verified",
+        "since": None,
+        "index": added.index,
+        "at": added.entry.at,
+    }
+    entry = json.loads(fresh.get(f"/v1/log/entries?start={added.index}&count=1").json()["entries"][0])
+    assert entry["keys"] == base64.encode(sha256(jcs.dumps(listed["keys"])).digest())
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -119,6 +151,8 @@ def test_every_operation_is_documented(service: Service) -> None:
         "/health",
         "/schemas",
         "/schemas/{name}",
+        "/contexts/{name}",
+        "/v1/issuers",
         "/problems",
         "/problems/{name}",
     } == paths.keys()

@@ -16,7 +16,7 @@ from sqlalchemy import delete
 from api.app import create_app
 from api.codes import CODES
 from api.parameters import InvalidParameters
-from ledger.errors import BadDID, BadEntry, BadTilePath, Halted, NotProved, NotStored, Unavailable
+from ledger.errors import BadDID, BadEntry, BadKey, BadTilePath, Halted, NotProved, NotStored, Unavailable
 from ledger.store import tables
 from tests.api.conftest import BASE, Service, make_ledger
 
@@ -44,6 +44,7 @@ def problem(response: Any, code: str) -> dict[str, Any]:
         ("/schema/nope", "not_found"),
         ("/schema/nope.json", "not_found"),
         ("/schemas/nope.json", "not_found"),
+        ("/contexts/nope.jsonld", "not_found"),
         ("/problems/nope", "not_found"),
         ("/v1/hosts", "not_found"),
         ("/log/tile", "not_found"),
@@ -236,12 +237,14 @@ def test_every_refusal_is_counted(service: Service) -> None:
 
 
 def test_every_code_that_can_be_raised_to_a_client_is_in_the_catalogue() -> None:
-    raised = re.compile(r"\b(?:BadRequest|NotFound|Unavailable|Halted|StaylogError)\(\s*\"(\w+)\"")
+    raised = re.compile(
+        r"\b(?:BadForm|BadJSON|BadRequest|NotAccepted|NotFound|Unavailable|Halted|StaylogError)\(\s*\"(\w+)\""
+    )
     found = set()
     for path in [*ROOT.glob("api/**/*.py"), *ROOT.glob("ledger/**/*.py")]:
         found |= set(raised.findall(path.read_text("utf-8")))
     # These set their code themselves.
-    found |= {BadDID("").code, BadTilePath("").code, NotStored("").code, InvalidParameters().code}
+    found |= {BadDID("").code, BadKey("").code, BadTilePath("").code, NotStored("").code, InvalidParameters().code}
     assert {"review_not_found", "unknown_size", "cursor_invalid", "proof_too_large"} <= found
     assert found <= CODES.keys()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ledger.commands import fsck, log
+from ledger.commands.operator import fsck, log
 from ledger.errors import Halted, Unavailable
 from ledger.folder import open_ledger
 from ledger.log.drafts import Draft
@@ -136,7 +136,7 @@ def test_each_replica_has_its_own_mark(settings: Settings, backups: Backups, wri
     """Two folders with the same keys on one database: the one that lags refuses nothing, and knows an older copy."""
     other = replace(settings, data=tmp_path / "replica")
     other.data.mkdir(mode=0o700)
-    for path in (settings.log_key, settings.statements_key, settings.mark):
+    for path in (settings.log_key, settings.service_keys, settings.mark):
         target = other.data / path.name
         target.write_bytes(path.read_bytes())
         target.chmod(0o600)

@@ -9,6 +9,7 @@ import audits
 import ledger
 from ledger import errors
 from ledger.errors import StaylogError
+from ledger.identity import credentials, statements
 
 SOURCES = [path for package in (api, audits, ledger) for path in Path(str(package.__file__)).parent.rglob("*.py")]
 
@@ -28,10 +29,13 @@ def test_the_drawing_names_every_code_at_its_class() -> None:
     """A code is the first of two arguments of a refusal; classes with one code name it in their constructor."""
     used = {
         ("BadDID", "did_not_canonical"),
+        ("BadKey", "key_not_acceptable"),
         ("BadTilePath", "tile_path_invalid"),
         ("NotStored", "not_stored"),
         ("BadRequest", "parameter_invalid"),
     }
+    tables = [*statements._PROOF_CODES.values(), *credentials._PROOF_CODES.values()]
+    used |= {("NotAccepted", code) for code in [*tables, *(kind.mismatch for kind in statements.KINDS.values())]}
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(errors, node.func.id)):
@@ -43,5 +47,5 @@ def test_the_drawing_names_every_code_at_its_class() -> None:
     for line in errors.__doc__.splitlines()[1:]:
         found = re.match(r"[ │├└─]*([A-Z]\w+)  ", line)
         name = found[1] if found else name
-        drawn |= {(name, code) for code in re.findall(r"\b(?:busy|[a-z0-9]+(?:_[a-z0-9]+)+)\b", line)}
+        drawn |= {(name, code) for code in re.findall(r"\b(?:busy|expired|[a-z0-9]+(?:_[a-z0-9]+)+)\b", line)}
     assert used == drawn

@@ -8,7 +8,7 @@ from ledger import policy
 from ledger.canon import base64
 from ledger.errors import Misconfigured, StaylogError
 from ledger.folder import init_folder, is_empty, open_ledger
-from ledger.keys import write_key, write_log_key
+from ledger.keys import write_log_key, write_service_keys
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import parse_entry
 from ledger.settings import Settings, origin_of
@@ -66,12 +66,12 @@ def test_init_goes_on_where_it_was_stopped(tmp_path: Path, database_url: str) ->
     key = write_log_key(settings.log_key, origin_of(settings.base_url))
     assert not is_empty(settings)
     assert refusal(settings) == "key_unreadable"
-    statements = write_key(settings.statements_key)
+    keys = write_service_keys(settings.service_keys)
     assert refusal(settings) == "not_initialised"
     verifier = init_folder(settings)
     assert verifier.public_key == bytes(key.verify_key)
     ledger = open_ledger(settings)
-    assert ledger.statements_key == statements.verify_key
+    assert ledger.keys == keys
     ledger.close()
 
 
@@ -103,7 +103,7 @@ def test_a_second_process_with_a_new_folder_may_join(running: Running, tmp_path:
     running.add(writer.review())
     replica = tmp_path / "replica"
     replica.mkdir()
-    for name in ("log.key", "statements.key"):
+    for name in ("log.key", "service.key"):
         (replica / name).write_bytes((running.settings.data / name).read_bytes())
         (replica / name).chmod(0o600)
     ledger = open_ledger(Settings.of(replica, running.settings.database_url))

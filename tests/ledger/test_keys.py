@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ledger.canon import multikey
 from ledger.errors import Misconfigured
-from ledger.keys import multikey, read_key, read_log_key, write_key, write_log_key
+from ledger.keys import read_key, read_log_key, write_key, write_log_key
 
 
 def test_keys_come_back_and_are_for_their_owner_only(tmp_path: Path) -> None:
@@ -59,4 +60,4 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
 def test_multikey_is_the_one_of_did_key() -> None:
     """The example of the did:key specification."""
     public = bytes.fromhex("2e6fcce36701dc791488e0d0b1745cc1e33a4c1c9fcc41c63bd343dbbe0970e6")
-    assert multikey(public) == "z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"
+    assert multikey.encode(public) == "z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"

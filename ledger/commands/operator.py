@@ -1,50 +1,23 @@
-"""What an operator types: `staylog init`, `fsck`, `log add`, `log show`; `serve` is in `api`.
-
-Everything that needs the `server` extra is imported when a command runs: an auditor's small install has none of it.
-"""
+"""What an operator types: `staylog init`, `fsck`, `log add`, `log show`; `serve` is in `api`."""
 
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ledger.errors import Misconfigured, StaylogError
-from ledger.settings import DEFAULT_BASE_URL, DEFAULT_DATA, Settings
+from ledger.commands.common import data_options, progress_bar, refusals
+from ledger.errors import StaylogError
+from ledger.settings import DEFAULT_BASE_URL, Settings
 
 if TYPE_CHECKING:
     from ledger.log.drafts import Draft
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 # Refusals of a file that are shown; the rest are counted.
 MOST_SHOWN = 20
-
-
-def data_options(command: Command) -> Command:
-    """Where the ledger is: on every command."""
-    command = click.option(
-        "--data",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=DEFAULT_DATA,
-        show_default=True,
-        envvar="STAYLOG_DATA",
-        show_envvar=True,
-        help="The ledger's folder: keys, and the SQLite database unless another one is named.",
-    )(command)
-    return click.option(
-        "--database-url",
-        envvar="STAYLOG_DATABASE_URL",
-        show_envvar=True,
-        help="postgresql://USER@HOST/NAME, or sqlite:///FILE.  [default: sqlite in the folder]",
-    )(command)
 
 
 @click.command()
@@ -93,7 +66,7 @@ def fsck(data: Path, database_url: str | None, as_json: bool) -> None:
         origin, key = read_log_key(settings.log_key)
         store = Store(settings.database_url)
         mark = MarkFile(settings.mark).read()
-        with _progress("checking") as progress:
+        with progress_bar("checking") as progress:
             require_newest(store)
             with store.snapshot() as connection:
                 report = check(connection, Verifier(origin, ED25519, bytes(key.verify_key)), mark, progress)
@@ -103,7 +76,7 @@ def fsck(data: Path, database_url: str | None, as_json: bool) -> None:
         click.echo(json.dumps({"origin": origin, **figures, "findings": report.findings}, indent=1))
     else:
         for finding in report.findings:
-            Console(stderr=True).print(f"[red]wrong[/] {escape(finding)}", soft_wrap=True)
+            Console(stderr=True, emoji=False).print(f"[red]wrong[/] {escape(finding)}", soft_wrap=True)
         if not report.findings:
             click.echo(
                 f"clean: {report.entries:,} entries of {report.hosts:,} hosts, {report.checkpoints:,} signed "
@@ -137,7 +110,7 @@ def add(file: Any, data: Path, database_url: str | None) -> None:
         drafts, lines = _read_drafts(file)
         ledger = open_ledger(Settings.of(data, database_url))
         try:
-            with _progress("adding") as progress:
+            with progress_bar("adding") as progress:
                 added = ledger.sequencer.append(drafts, lambda done: progress("entries", done, len(drafts)))
         except SomeRefused as error:
             _refuse_lines({lines[place]: refusal for place, refusal in error.refusals.items()})
@@ -193,44 +166,10 @@ def _read_drafts(file: Any) -> tuple[list["Draft"], list[int]]:
 
 
 def _refuse_lines(wrong: dict[int, StaylogError]) -> None:
-    console = Console(stderr=True)
+    console = Console(stderr=True, emoji=False)
     for number, error in sorted(wrong.items())[:MOST_SHOWN]:
         console.print(f"[red]line {number}[/] [dim]({error.code})[/] {escape(error.message)}", soft_wrap=True)
     if len(wrong) > MOST_SHOWN:
         console.print(f"... and {len(wrong) - MOST_SHOWN} more lines")
     console.print("Nothing was added.")
     raise SystemExit(1)
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on the terminal; silent where nobody watches."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(what, total=None)
-
-        def progress(phase: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{what} {phase}", completed=done, total=total)
-
-        yield progress
-
-
-@contextmanager
-def refusals(status: int = 1) -> Iterator[None]:
-    """A refusal is one plain message and an exit status, never a traceback."""
-    try:
-        yield
-    except StaylogError as error:
-        _say(error)
-        raise SystemExit(status) from None
-    except ModuleNotFoundError as error:
-        _say(Misconfigured("extra_missing", f"this command needs {error.name}: pip install 'staylog[server]'"))
-        raise SystemExit(status) from None
-
-
-def _say(error: StaylogError) -> None:
-    console = Console(stderr=True)
-    console.print(f"[red]refused[/] [dim]({error.code})[/] {escape(error.message)}", soft_wrap=True)
-    # What the driver says is for the operator only, never for those who ask over the network.
-    if driver := getattr(error.__cause__, "orig", None):
-        console.print(f"[dim]{escape(str(driver).strip())}[/]", soft_wrap=True)

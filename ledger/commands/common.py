@@ -1,0 +1,72 @@
+"""What the commands share: where the ledger is, how progress shows, and how a refusal is told."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ledger.errors import Misconfigured, StaylogError
+from ledger.settings import DEFAULT_DATA
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def data_options(command: Command) -> Command:
+    """Where the ledger is: on every command."""
+    command = click.option(
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=DEFAULT_DATA,
+        show_default=True,
+        envvar="STAYLOG_DATA",
+        show_envvar=True,
+        help="The ledger's folder: keys, and the SQLite database unless another one is named.",
+    )(command)
+    return click.option(
+        "--database-url",
+        envvar="STAYLOG_DATABASE_URL",
+        show_envvar=True,
+        help="postgresql://USER@HOST/NAME, or sqlite:///FILE.  [default: sqlite in the folder]",
+    )(command)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on the terminal; silent where nobody watches."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=Console(stderr=True, emoji=False), transient=True, disable=not sys.stderr.isatty()
+    ) as bar:
+        task = bar.add_task(what, total=None)
+
+        def progress(phase: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{what} {phase}", completed=done, total=total)
+
+        yield progress
+
+
+@contextmanager
+def refusals(status: int = 1) -> Iterator[None]:
+    """A refusal is one plain message and an exit status, never a traceback."""
+    try:
+        yield
+    except StaylogError as error:
+        _say(error)
+        raise SystemExit(status) from None
+    except ModuleNotFoundError as error:
+        _say(Misconfigured("extra_missing", f"this command needs {error.name}: pip install 'staylog[server]'"))
+        raise SystemExit(status) from None
+
+
+def _say(error: StaylogError) -> None:
+    console = Console(stderr=True, emoji=False)
+    console.print(f"[red]refused[/] [dim]({error.code})[/] {escape(error.message)}", soft_wrap=True)
+    # What the driver says is for the operator only, never for those who ask over the network.
+    if driver := getattr(error.__cause__, "orig", None):
+        console.print(f"[dim]{escape(str(driver).strip())}[/]", soft_wrap=True)

@@ -1,0 +1,142 @@
+"""`staylog issuer`: whose credentials this ledger believes."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ledger.commands.common import data_options, refusals
+from ledger.errors import Misconfigured
+from ledger.log.members import IDV_LEVELS, ROLES
+from ledger.settings import Settings
+
+if TYPE_CHECKING:
+    from ledger.folder import Ledger
+    from ledger.log.drafts import Draft
+
+_role = click.argument("role", type=click.Choice(ROLES), metavar="guest|host")
+_issuer = click.argument("issuer", metavar="ISSUER")
+
+
+@click.group()
+def issuer() -> None:
+    """Trust the issuers of credentials, and stop trusting them.
+
+    Keys are pinned: a credential counts only if one of these keys signed it, and nothing is ever fetched. Every change
+    is an entry in the log, for everybody to see.
+    """
+
+
+@issuer.command()
+@_role
+@_issuer
+@click.option(
+    "--key", "keys", metavar="MULTIKEY", multiple=True, help="A public key of the issuer, as z6Mk...; repeat."
+)
+@click.option(
+    "--max-level",
+    type=click.Choice(IDV_LEVELS),
+    help="The highest level that guests are believed to have from this issuer.  [default: any]",
+)
+@data_options
+def add(
+    role: str, issuer: str, keys: tuple[str, ...], max_level: str | None, data: Path, database_url: str | None
+) -> None:
+    """Trust ISSUER, an https URL or a DID, for credentials of guests or of hosts.
+
+    Run it again with another --key to add that key: the old ones stay, for the credentials they signed. A did:key or
+    did:jwk needs no --key.
+
+    \b
+      staylog issuer add guest https://idv.example --key z6Mk... --max-level identity_verified --data ./data
+    """
+    if role == "host" and max_level is not None:
+        raise click.UsageError("--max-level is for issuers of guest credentials: hosts have no levels.")
+    with refusals():
+        from ledger.identity.issuers import trust
+
+        with _ledger(data, database_url) as ledger:
+            draft = trust(ledger.issuers(), role, issuer, keys, max_level)
+            if draft is None:
+                click.echo(f"{issuer} is trusted so already; nothing was changed")
+                return
+            _change(ledger, draft)
+
+
+@issuer.command()
+@_role
+@_issuer
+@click.option(
+    "--compromised-since",
+    metavar="TIME",
+    help="Its keys were in other hands since then, as 2026-07-04T00:00:00Z. Its keys can then not be pinned again.",
+)
+@data_options
+def remove(role: str, issuer: str, compromised_since: str | None, data: Path, database_url: str | None) -> None:
+    """Stop trusting ISSUER: none of its credentials counts from now on.
+
+    Reviews that are in the log stay as they are, and name their issuer.
+
+    \b
+      staylog issuer remove guest https://idv.example --data ./data
+    """
+    with refusals():
+        from ledger.identity.issuers import distrust
+
+        with _ledger(data, database_url) as ledger:
+            _change(ledger, distrust(ledger.issuers(), role, issuer, compromised_since))
+
+
+@issuer.command("list")
+@data_options
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def list_(data: Path, database_url: str | None, as_json: bool) -> None:
+    """Show who is trusted, and who was."""
+    with refusals(), _ledger(data, database_url) as ledger:
+        known = list(ledger.issuers())
+    if as_json:
+        names = ("role", "issuer", "status", "keys", "max_idv_level", "since", "index", "at")
+        click.echo(json.dumps([{name: getattr(each, name) for name in names} for each in known], indent=1))
+        return
+    if not known:
+        click.echo("No issuer is trusted yet: staylog issuer add --help")
+        return
+    table = Table("role", "issuer", "status", "up to", "keys", "entry", "at")
+    for each in known:
+        status = each.status + (f" since {each.since}" if each.since else "")
+        level = each.max_idv_level or ("any level" if each.role == "guest" else "-")
+        table.add_row(each.role, each.issuer, status, level, "\n".join(each.keys), str(each.index), each.at)
+    Console(width=None if sys.stdout.isatty() else 240, emoji=False).print(table)
+
+
+class _ledger:  # noqa: N801
+    """An open ledger for one command."""
+
+    def __init__(self, data: Path, database_url: str | None) -> None:
+        self._settings = Settings.of(data, database_url)
+
+    def __enter__(self) -> "Ledger":
+        from ledger.folder import open_ledger
+
+        self._open = open_ledger(self._settings)
+        return self._open
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+
+def _change(ledger: "Ledger", draft: "Draft") -> None:
+    [added] = ledger.sequencer.append([draft])
+    if added.repeated:
+        raise Misconfigured(
+            "issuer_changed", "somebody else changed this issuer just now: look again, and decide again"
+        )
+    members = added.entry.members
+    level = f", up to {members['max_idv_level']}" if members["max_idv_level"] else ""
+    since = f" since {members['since']}" if members["since"] else ""
+    click.echo(f"{members['issuer']} is {members['action']}{since} for credentials of a {members['role']}{level}")
+    click.echo(f"entry {added.index}, signed at size {added.published.size}")

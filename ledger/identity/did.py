@@ -1,0 +1,79 @@
+"""Resolution of DIDs: which keys may assert something in a DID's name. Ed25519 only.
+
+did:key (W3C CCG, did:key v0.9) and did:jwk carry their one key in their name. Methods that ask the network join by the
+same protocol.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
+
+from ledger.canon import did, ed25519, multikey, strict_json
+from ledger.errors import BadDID, BadJSON, BadKey, NotAccepted
+
+# The keys of a DID's assertionMethod by their verification method ids, which are absolute DID URLs.
+Keys = Mapping[str, bytes]
+
+
+# Gives the keys that may assert in the name of a DID now, or refuses. No keys at all is an answer, not "unknown".
+Resolver = Callable[[str], Keys]
+
+
+def method_of(name: str) -> str:
+    return name.split(":", 2)[1]
+
+
+class Methods:
+    """A resolver made of one resolver for each DID method."""
+
+    def __init__(self, methods: Mapping[str, Resolver]) -> None:
+        self._methods = methods
+
+    def __call__(self, name: str) -> Keys:
+        did.check(name)
+        resolver = self._methods.get(method_of(name))
+        if resolver is None:
+            known = ", ".join(f"did:{method}" for method in self._methods)
+            raise NotAccepted("did_method_not_supported", f"did:{method_of(name)} is not resolved here, only {known}")
+        return resolver(name)
+
+
+def resolve_key(name: str) -> Keys:
+    """did:key: the fragment repeats the key."""
+    identifier = name.removeprefix("did:key:")
+    return {f"{name}#{identifier}": multikey.decode(identifier)}
+
+
+def resolve_jwk(name: str) -> Keys:
+    """did:jwk: the key of the JWK that the name spells, as `#0`."""
+    try:
+        jwk = strict_json.loads(_base64url(name.removeprefix("did:jwk:")))
+    except (ValueError, BadJSON) as error:
+        raise BadDID(f"did:jwk is base64url of a JSON Web Key: {error}") from None
+    if not isinstance(jwk, dict) or (jwk.get("kty"), jwk.get("crv")) != ("OKP", "Ed25519"):
+        raise BadKey("a did:jwk of an Ed25519 key expected: kty OKP, crv Ed25519")
+    if "d" in jwk:
+        raise BadKey("this did:jwk tells its secret key to everybody")
+    if jwk.get("use", "sig") != "sig":
+        raise BadKey("the key of this did:jwk is not for signatures")
+    try:
+        key = _base64url(jwk["x"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadKey(f"the JSON Web Key has no x of base64url: {error}") from None
+    return {f"{name}#0": ed25519.check_key(key)}
+
+
+# What needs no network.
+OFFLINE: Mapping[str, Resolver] = {"key": resolve_key, "jwk": resolve_jwk}
+offline = Methods(OFFLINE)
+
+
+def did_key(public_key: bytes) -> str:
+    return "did:key:" + multikey.encode(public_key)
+
+
+def _base64url(text: str) -> bytes:
+    """Without padding, one spelling per value."""
+    data = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+    if urlsafe_b64encode(data).rstrip(b"=").decode() != text:
+        raise ValueError("not base64url without padding, or a second spelling of it")
+    return data

@@ -1,0 +1,199 @@
+"""Signed statements of guests and hosts (design: who signs what): each with its own type, closed form and one proof.
+
+The proof is Data Integrity, `eddsa-jcs-2022`, purpose `assertionMethod`, by a key of the speaker's DID. The type is in
+what is signed and no two types have the same members, so that no statement can be replayed as another.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from nacl.signing import SigningKey
+
+from ledger.canon import did, proofs
+from ledger.canon.times import check_date, format_time, parse_moment
+from ledger.errors import BadForm, NotAccepted
+from ledger.identity.did import Resolver
+from ledger.identity.forms import Fault, faults, told
+
+# How old a statement may be when it arrives, and how far clocks may be apart.
+WINDOW = timedelta(minutes=5)
+MAX_BYTES = 256 * 1024
+
+_SCHEMA = "statements.v1.json"
+# Documents inside of statements: they have verdicts and codes of their own.
+EMBEDDED = ("guest_credential", "host_credential", "booking_evidence", "guest_statement")
+_TEXTS = ("review_text", "private_feedback", "response_text")
+_PROOF_CODES = {
+    "type": "proof_type_not_supported",
+    "cryptosuite": "proof_type_not_supported",
+    "proofPurpose": "wrong_proof_purpose",
+    "proofValue": "proof_value_invalid",
+    "verificationMethod": "bad_verification_method",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Who makes a kind of statement, and whether it is made to be kept: such a one may be of any age."""
+
+    speaker: Callable[[Mapping[str, Any]], str | None]
+    mismatch: str
+    kept: bool = False
+
+
+def _guest(body: Mapping[str, Any]) -> str:
+    """The subject of the credential that is shown. A credential alone is no proof of being the guest: every host that
+    the guest booked with has a copy."""
+    credential = body["guest_credential"]
+    if isinstance(credential, str):
+        raise NotAccepted("jwt_not_acceptable", "guest_credential: a JSON object with a proof expected, not a JWT")
+    if not isinstance(credential, dict):
+        raise BadForm("schema_invalid", "guest_credential: object expected")
+    subject = credential.get("credentialSubject")
+    name = subject.get("id") if isinstance(subject, dict) else None
+    if not isinstance(name, str) or not name.startswith("did:"):
+        raise NotAccepted(
+            "holder_binding_unavailable", "the credential's subject is not a DID: it has no key to sign by"
+        )
+    return name
+
+
+def _host(body: Mapping[str, Any]) -> str:
+    return str(body["host_did"])
+
+
+def _nobody(body: Mapping[str, Any]) -> None:
+    """The body does not say; whoever reads it knows whom to expect."""
+
+
+KINDS = {
+    "ReviewSubmission": Kind(_guest, "holder_mismatch"),
+    "HostResponse": Kind(_host, "not_the_host"),
+    "StayReceipt": Kind(_host, "not_the_host", kept=True),
+    "BookingNotice": Kind(_host, "not_the_host", kept=True),
+    "BookingClaim": Kind(_guest, "holder_mismatch", kept=True),
+    "EvidenceSupplement": Kind(_nobody, "holder_mismatch"),
+    "BookingVerification": Kind(_nobody, "not_the_host"),
+    "CrossPlatformReview": Kind(_host, "not_the_host"),
+    "GuestConsent": Kind(_guest, "holder_mismatch"),
+    "FeedbackRequest": Kind(_host, "not_the_host"),
+}
+# The one type that may be left out, since OpenSTR RFC-005 7.2 has none.
+UNNAMED = "ReviewSubmission"
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """Who signed a statement, with which key, when."""
+
+    speaker: str
+    method: str
+    key: bytes
+    created: datetime
+
+
+def check(body: Any, kind: str) -> None:
+    """Whether `body` has the form of a statement of this kind; the documents inside of it are not looked into."""
+    if not isinstance(body, dict):
+        raise BadForm("schema_invalid", f"a {kind} is a JSON object")
+    if body.get("type", UNNAMED) != kind:
+        raise BadForm("schema_invalid", f"type: a {kind} is expected here, this is a {str(body.get('type'))[:60]}")
+    for name in EMBEDDED:
+        if isinstance(body.get(name), dict) and "credential_uri" in body[name]:
+            raise BadForm("credential_by_reference", f"{name}: send the credential itself, not where to fetch it")
+    found = [fault for fault in faults(_SCHEMA, kind, body) if not fault.path or fault.path[0] not in EMBEDDED]
+    if found:
+        raise _refusal(found)
+    for name in ("host_did", "guest_did"):
+        if name in body:
+            did.check(body[name])
+    _check_dates(body)
+
+
+def verify(
+    body: Any,
+    kind: str,
+    *,
+    domain: str,
+    now: datetime,
+    resolve: Resolver,
+    speaker: str | None = None,
+    challenge: str | None = None,
+) -> Signed:
+    """Who signed `body`, a statement of this kind for the ledger at `domain`. `speaker` is whom to expect where the
+    body does not say; without one, whoever signed is told."""
+    check(body, kind)
+    proof, rule = body["proof"], KINDS[kind]
+    # A StayReceipt may leave it out: the host does not know which ledger the guest will use.
+    if proof.get("domain", domain) != domain:
+        raise NotAccepted("wrong_domain", f"the statement is for {proof['domain']}, this is {domain}")
+    if proof.get("challenge") != challenge:
+        raise NotAccepted("wrong_challenge", "the statement does not answer the question that was asked")
+    created = _created(proof)
+    if created > now + WINDOW or created < now - WINDOW and not rule.kept:
+        raise NotAccepted("stale_proof", f"the proof was created at {proof['created']}, not within five minutes of now")
+    method = proof["verificationMethod"]
+    signer = method.partition("#")[0]
+    expected = speaker or rule.speaker(body) or signer
+    if signer != expected:
+        raise NotAccepted(rule.mismatch, f"signed by a key of {signer}, not of {expected}")
+    keys = resolve(signer)
+    if method not in keys:
+        raise NotAccepted("bad_verification_method", f"{method} is not a key that may assert for {signer}")
+    unsigned = {name: value for name, value in body.items() if name != "proof"}
+    key = proofs.verify(unsigned, proof, [keys[method]])
+    return Signed(signer, method, key, created)
+
+
+def sign(
+    body: Mapping[str, Any],
+    key: SigningKey,
+    method: str,
+    *,
+    now: datetime,
+    domain: str | None = None,
+    challenge: str | None = None,
+) -> dict[str, Any]:
+    """`body` with its proof, by a key whose verification method id is `method`."""
+    options = {"verificationMethod": method, "created": format_time(now)}
+    options |= {name: value for name, value in (("domain", domain), ("challenge", challenge)) if value is not None}
+    unsigned = {name: value for name, value in body.items() if name != "proof"}
+    return {**unsigned, "proof": proofs.sign(unsigned, proofs.EDDSA_JCS, key, options)}
+
+
+def _created(proof: Mapping[str, Any]) -> datetime:
+    try:
+        return parse_moment(proof["created"])
+    except ValueError as error:
+        raise BadForm("date_invalid", f"proof.created: {error}") from None
+
+
+def _check_dates(body: Mapping[str, Any]) -> None:
+    for name in ("check_in", "check_out"):
+        try:
+            if name in body:
+                check_date(body[name])
+        except ValueError as error:
+            raise BadForm("date_invalid", f"{name}: {error}", errors=[(name, str(error))]) from None
+    if "check_in" in body and "check_out" in body and body["check_out"] <= body["check_in"]:
+        raise BadForm(
+            "date_invalid", "check_out: a stay ends after it began", errors=[("check_out", "not after check_in")]
+        )
+
+
+def _refusal(found: list[Fault]) -> BadForm | NotAccepted:
+    """The code of the first thing that has one of its own."""
+    message, errors = told(found), [(fault.field, fault.message) for fault in found]
+    for fault in found:
+        first, last = (fault.path[0], fault.path[-1]) if fault.path else ("", "")
+        if first == "proof" and len(fault.path) == 2 and last in _PROOF_CODES:
+            return NotAccepted(_PROOF_CODES[str(last)], message)
+        if first == "ratings" and fault.keyword == "enum":
+            return BadForm("rating_out_of_range", message, errors=errors)
+        if last in _TEXTS and fault.keyword == "maxLength":
+            return BadForm("text_too_long", message, errors=errors)
+        if last in ("check_in", "check_out") and fault.keyword == "pattern":
+            return BadForm("date_invalid", message, errors=errors)
+    return BadForm("schema_invalid", message, errors=errors)
