@@ -5,7 +5,7 @@ What pyld does by default, and what is done about it here:
 * terms that no context defines are dropped and so not signed: refused (`undefined_term`);
 * relative ids and types become IRIs below an invented base: the base is a sentinel, and refused where it shows up;
 * contexts are fetched: only those given here exist;
-* control characters are spelled in a way of its own: refused;
+* control characters and some numbers are spelled in a way of its own: refused;
 * symmetric graphs take exponential time, and a thread cannot be stopped: refused beforehand (`too_complex`);
 * its cache of contexts is not safe for threads: one at a time, and a bounded number of others waits.
 """
@@ -43,7 +43,7 @@ class Canonicaliser:
     def canonize(self, *documents: dict[str, Any]) -> list[bytes]:
         """The canonical N-Quads of each document, in one turn."""
         for document in documents:
-            _check_texts(document)
+            _check_values(document)
         with self._turns:
             return [self._canonize(document) for document in documents]
 
@@ -116,13 +116,17 @@ def _refusal(error: BaseException) -> NotAccepted | BadForm:
     return BadForm("schema_invalid", f"not JSON-LD: {str(error).splitlines()[0][:200]}")
 
 
-def _check_texts(value: Any) -> None:
+def _check_values(value: Any) -> None:
     if isinstance(value, str):
         if not _CONTROL.isdisjoint(value):
             raise BadForm("schema_invalid", "a text has control characters, which canonicalisers spell differently")
+    elif isinstance(value, float):
+        # JSON-LD has 16 digits of a double; others write all 17, and two numbers would have one signature.
+        if float(f"{value:.15e}") != value:
+            raise BadForm("schema_invalid", f"canonicalisers spell the number {value!r} differently")
     elif isinstance(value, list):
         for item in value:
-            _check_texts(item)
+            _check_values(item)
     elif isinstance(value, dict):
         for item in value.values():
-            _check_texts(item)
+            _check_values(item)

@@ -1,0 +1,44 @@
+"""Ed25519 where implementations differ (ed25519-speccheck): we are as strict as libsodium, and stricter about keys."""
+
+import json
+
+import pytest
+
+from ledger.canon import ed25519
+from ledger.errors import BadKey
+from tests.interop.vectors import public_folder
+
+# Both A and R of mixed order: accepted by every implementation that does not look at the key.
+ACCEPTED = {3}
+# S out of bounds under an honest key; all others are of small or mixed order, or not canonical.
+HONEST_KEYS = {6, 7}
+
+
+def cases() -> list[tuple[bytes, bytes, bytes]]:
+    given = json.loads((public_folder("ed25519-speccheck") / "cases.json").read_text())
+    return [tuple(bytes.fromhex(case[name]) for name in ("pub_key", "message", "signature")) for case in given]
+
+
+def test_signatures() -> None:
+    accepted = {number for number, case in enumerate(cases()) if ed25519.verify(*case)}
+    assert (len(cases()), accepted) == (12, ACCEPTED)
+
+
+def test_keys() -> None:
+    """No key but an honest one gets as far as a signature: also the one of the case that verifies does not."""
+    taken = set()
+    for number, (key, _, _) in enumerate(cases()):
+        try:
+            ed25519.check_key(key)
+            taken.add(number)
+        except BadKey as refused:
+            assert refused.code == "key_not_acceptable"
+    assert taken == HONEST_KEYS
+
+
+def test_an_oracle_takes_what_we_refuse() -> None:
+    """Why the strict library decides: another one lets a key of small order sign anything."""
+    asymmetric = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    key, message, signature = cases()[0]
+    asymmetric.Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    assert not ed25519.verify(key, message, signature)

@@ -1,0 +1,89 @@
+"""What is kept of a guest, against the definition by another library; and that it leads nowhere else."""
+
+import hmac
+from hashlib import sha256
+from itertools import combinations
+
+import pytest
+from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.identity.guestref import GuestReferences, guest_ref, person, prefixed
+from ledger.keys import Peppers
+
+PEPPER = bytes([7] * 32)
+GUEST = "did:key:z6Mko9hTggMwjSTEaJaPUfE6tqcy2xvU6BnNq3e3o8qVBiyH"
+HOST = "did:web:cottage.example"
+
+
+def lp(*parts: bytes) -> bytes:
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+
+
+def mac(key: bytes, *parts: bytes) -> bytes:
+    return hmac.new(key, lp(*parts), sha256).digest()
+
+
+def test_a_reference_is_as_the_design_defines_it() -> None:
+    """Written out again with another Argon2."""
+    salt = mac(PEPPER, b"staylog/guest-salt/v1", HOST.encode())[:16]
+    argon = Argon2id(salt=salt, length=32, iterations=2, lanes=1, memory_cost=19456)
+    inner = argon.derive(lp(b"staylog/guest-ref/v1", GUEST.encode()))
+    expected = mac(PEPPER, b"staylog/guest-ref-outer/v1", inner).hex()
+    assert guest_ref("p1", PEPPER, HOST, GUEST) == f"gr1:p1:{expected}"
+    # Pinned: guests must be known again by later versions.
+    assert expected == "5aa42cb2a8f1c10bf13d7ac3689ff6f8e0efe04ed9619e8416aeb667b493256b"
+
+
+def test_a_person_is_as_the_design_defines_it() -> None:
+    parts = (b"staylog/person/v1", HOST.encode(), b"https://idv.example", b"ig-55")
+    assert person(PEPPER, HOST, "https://idv.example", "ig-55") == mac(PEPPER, *parts)
+
+
+def test_references_differ_by_host_guest_and_pepper() -> None:
+    found = {
+        guest_ref("p1", pepper, host, guest).rpartition(":")[2]
+        for pepper in (PEPPER, bytes(32))
+        for host in (HOST, "did:web:harbour.example")
+        for guest in (GUEST, "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK")
+    }
+    assert len(found) == 8
+
+
+def test_persons_differ_by_each_part() -> None:
+    cases = [
+        person(*parts)
+        for parts in (
+            (PEPPER, HOST, "https://idv.example", "1"),
+            (bytes(32), HOST, "https://idv.example", "1"),
+            (PEPPER, HOST + "x", "https://idv.example", "1"),
+            (PEPPER, HOST, "https://idv.example1", ""),
+            (PEPPER, HOST, "https://idv.example", "2"),
+        )
+    ]
+    assert all(one != other for one, other in combinations(cases, 2))
+
+
+@given(st.lists(st.binary(max_size=5), max_size=4), st.lists(st.binary(max_size=5), max_size=4))
+def test_no_two_lists_of_parts_give_the_same_bytes(one: list[bytes], other: list[bytes]) -> None:
+    assert (prefixed(*one) == prefixed(*other)) == (one == other)
+
+
+def test_after_a_rotation_a_guest_is_known_again() -> None:
+    """The newest pepper first; what was made before the rotation is among the rest."""
+    before, after = (
+        GuestReferences(Peppers({key_id: bytes([number] * 32) for number, key_id in enumerate(ids)}))
+        for ids in (["p1"], ["p1", "p2"])
+    )
+    [old] = before.guest_refs(HOST, GUEST)
+    new, again = after.guest_refs(HOST, GUEST)
+    assert again == old
+    assert new.startswith("gr1:p2:")
+    assert new.rpartition(":")[2] != old.rpartition(":")[2]
+    assert after.persons(HOST, "https://idv.example", "1")[1:] == before.persons(HOST, "https://idv.example", "1")
+
+
+@pytest.mark.parametrize("spelled", [GUEST + "#key", GUEST + " "])
+def test_other_spellings_are_other_guests(spelled: str) -> None:
+    assert guest_ref("p1", PEPPER, HOST, spelled) != guest_ref("p1", PEPPER, HOST, GUEST)
