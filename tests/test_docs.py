@@ -91,6 +91,22 @@ def test_what_the_guides_let_one_try_works(document: str, heading: str, tmp_path
     assert "every count and average follows" in done.stdout
 
 
+def test_the_issuers_guide_works(tmp_path: Path) -> None:
+    """Four commands: a key, a credential, its verdict, and the refusal after one character was changed."""
+    *commands, refusal = commands_of("docs/guides/issuer.md", "Try it")
+    assert len(commands) == 4
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = [
+        subprocess.run(["bash", "-uc", line], cwd=tmp_path, capture_output=True, text=True, env=environment)
+        for line in commands
+    ]
+    assert [each.returncode for each in done] == [0, 0, 0, 1], [each.stderr for each in done]
+    assert (tmp_path / "issuer.key").stat().st_mode & 0o777 == 0o600
+    assert "valid credential of a guest" in done[2].stdout
+    assert "identity_verified" in done[2].stdout
+    assert done[3].stderr.strip() == refusal
+
+
 def test_the_guide_inits_as_it_says(tmp_path: Path) -> None:
     [init] = [line for line in commands_of("docs/guides/operator.md", "Start") if line.startswith("staylog init")]
     command = shlex.split(init.replace("./data", str(tmp_path / "data")))

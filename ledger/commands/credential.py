@@ -345,7 +345,7 @@ def sign(
         if not isinstance(body, dict):
             raise BadForm("schema_invalid", "a statement is a JSON object")
         kind = body.get("type", statements.UNNAMED)
-        if kind not in statements.KINDS:
+        if not isinstance(kind, str) or kind not in statements.KINDS:
             raise BadForm("schema_invalid", f"type: one of {', '.join(statements.KINDS)} expected")
         secret = read_key(key_file)
         domain = check_base_url(domain) if domain is not None else None

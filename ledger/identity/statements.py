@@ -13,7 +13,7 @@ from nacl.signing import SigningKey
 
 from ledger.canon import did, proofs
 from ledger.canon.times import check_date, format_time, parse_moment
-from ledger.errors import BadForm, NotAccepted
+from ledger.errors import BadDID, BadForm, NotAccepted
 from ledger.identity.did import Resolver
 from ledger.identity.forms import Fault, faults, told
 
@@ -24,6 +24,7 @@ MAX_BYTES = 256 * 1024
 _SCHEMA = "statements.v1.json"
 # Documents inside of statements: they have verdicts and codes of their own.
 EMBEDDED = ("guest_credential", "host_credential", "booking_evidence", "guest_statement")
+_DIDS = ("host_did", "guest_did")
 _TEXTS = ("review_text", "private_feedback", "response_text")
 _PROOF_CODES = {
     "type": "proof_type_not_supported",
@@ -106,7 +107,7 @@ def check(body: Any, kind: str) -> None:
     found = [fault for fault in faults(_SCHEMA, kind, body) if not fault.path or fault.path[0] not in EMBEDDED]
     if found:
         raise _refusal(found)
-    for name in ("host_did", "guest_did"):
+    for name in _DIDS:
         if name in body:
             did.check(body[name])
     _check_dates(body)
@@ -183,13 +184,15 @@ def _check_dates(body: Mapping[str, Any]) -> None:
         )
 
 
-def _refusal(found: list[Fault]) -> BadForm | NotAccepted:
+def _refusal(found: list[Fault]) -> BadDID | BadForm | NotAccepted:
     """The code of the first thing that has one of its own."""
     message, errors = told(found), [(fault.field, fault.message) for fault in found]
     for fault in found:
         first, last = (fault.path[0], fault.path[-1]) if fault.path else ("", "")
         if first == "proof" and len(fault.path) == 2 and last in _PROOF_CODES:
             return NotAccepted(_PROOF_CODES[str(last)], message)
+        if last in _DIDS and fault.keyword == "anyOf":
+            return BadDID(f"{message}: a did:web, did:key or did:jwk in its one spelling expected")
         if first == "ratings" and fault.keyword == "enum":
             return BadForm("rating_out_of_range", message, errors=errors)
         if last in _TEXTS and fault.keyword == "maxLength":

@@ -16,7 +16,10 @@ HONEST_KEYS = {6, 7}
 
 def cases() -> list[tuple[bytes, bytes, bytes]]:
     given = json.loads((public_folder("ed25519-speccheck") / "cases.json").read_text())
-    return [tuple(bytes.fromhex(case[name]) for name in ("pub_key", "message", "signature")) for case in given]
+    return [
+        (bytes.fromhex(case["pub_key"]), bytes.fromhex(case["message"]), bytes.fromhex(case["signature"]))
+        for case in given
+    ]
 
 
 def test_signatures() -> None:
@@ -26,14 +29,12 @@ def test_signatures() -> None:
 
 def test_keys() -> None:
     """No key but an honest one gets as far as a signature: also the one of the case that verifies does not."""
-    taken = set()
     for number, (key, _, _) in enumerate(cases()):
-        try:
-            ed25519.check_key(key)
-            taken.add(number)
-        except BadKey as refused:
-            assert refused.code == "key_not_acceptable"
-    assert taken == HONEST_KEYS
+        if number in HONEST_KEYS:
+            assert ed25519.check_key(key) == key
+        else:
+            with pytest.raises(BadKey):
+                ed25519.check_key(key)
 
 
 def test_an_oracle_takes_what_we_refuse() -> None:

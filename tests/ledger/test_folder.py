@@ -8,7 +8,7 @@ from ledger import policy
 from ledger.canon import base64
 from ledger.errors import Misconfigured, StaylogError
 from ledger.folder import init_folder, is_empty, open_ledger
-from ledger.keys import write_log_key, write_service_keys
+from ledger.keys import read_service_keys, write_log_key, write_service_keys
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import parse_entry
 from ledger.settings import Settings, origin_of
@@ -120,6 +120,10 @@ def test_secrets_are_not_in_the_database(tmp_path: Path) -> None:
     stored = (tmp_path / "data" / "ledger.db").read_bytes()
     assert secret.encode() not in stored
     assert base64.decode(secret)[1:] not in stored
+    keys = read_service_keys(settings.service_keys)
+    for hidden in (bytes(keys.statements), keys.booking, *keys.peppers.by_id.values()):
+        assert hidden not in stored
+        assert base64.encode(hidden).encode() not in stored
     assert settings.data.stat().st_mode & 0o777 == 0o700
 
 

@@ -20,6 +20,7 @@ from tests.identities import (
     ISSUER,
     NOW,
     STATUS,
+    TRUST,
     Speaker,
     canonize,
     credential,
@@ -30,9 +31,9 @@ from tests.identities import (
 ROLES = ("guest", "host")
 
 
-def refusal(document: Any, role: str = "guest", trust: Registry | None = None, **when: Any) -> str:
+def refusal(document: Any, role: str = "guest", trust: Registry = TRUST, **when: Any) -> str:
     with pytest.raises(StaylogError) as refused:
-        judge(document, role, **({"trust": trust} if trust is not None else {}), **when)
+        judge(document, role, trust, **when)
     return refused.value.code
 
 
@@ -153,7 +154,8 @@ def test_times_have_offsets_and_exist() -> None:
     ],
 )
 def test_what_cannot_be_revoked_must_end_soon(role: str, level: str | None, days: int, code: str | None) -> None:
-    document = credential(role, **({"idv_level": level, "payment_method_type": None} if level else {}))
+    claims: dict[str, Any] = {"idv_level": level, "payment_method_type": None} if level else {}
+    document = credential(role, **claims)
     del document["credentialStatus"]
     document["validUntil"] = format_time(NOW - timedelta(days=10) + timedelta(days=days))
     if code is None:
@@ -169,7 +171,8 @@ def test_several_statuses_are_all_told() -> None:
 
 def test_the_role_of_a_credential_is_told() -> None:
     assert [credentials.role_of(credential(role)) for role in ROLES] == list(ROLES)
-    for wrong in ({}, [], "x", None, {"type": "OpenSTRGuestCredential"}, {"type": ["VerifiableCredential"]}):
+    given: list[Any] = [{}, [], "x", None, {"type": "OpenSTRGuestCredential"}, {"type": ["VerifiableCredential"]}]
+    for wrong in given:
         with pytest.raises(NotAccepted) as refused:
             credentials.role_of(wrong)
         assert refused.value.code == "wrong_credential_type"
