@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from nacl.signing import SigningKey
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ledger.canon import multikey
 from ledger.errors import Misconfigured, StaylogError
 from ledger.settings import DEFAULT_DATA
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+KeyFile = click.Path(dir_okay=False, path_type=Path)
 
 
 def data_options(command: Command) -> Command:
@@ -70,3 +73,10 @@ def _say(error: StaylogError) -> None:
     # What the driver says is for the operator only, never for those who ask over the network.
     if driver := getattr(error.__cause__, "orig", None):
         console.print(f"[dim]{escape(str(driver).strip())}[/]", soft_wrap=True)
+
+
+def key_names(secret: SigningKey, speaker: str | None, method: str | None) -> tuple[str, str]:
+    """Who speaks with a key, and the name of the key: below the speaker's."""
+    public = multikey.encode(bytes(secret.verify_key))
+    speaker = speaker or f"did:key:{public}"
+    return speaker, method or f"{speaker}#{'0' if speaker.startswith('did:jwk:') else public}"

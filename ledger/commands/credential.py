@@ -1,66 +1,24 @@
-"""`staylog key`, `credential` and `sign`: what issuers, guests and hosts do with their keys."""
+"""`staylog credential`: verdicts on credentials; issuing them is in `issue`."""
 
 import json
-import os
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import click
-from nacl.signing import SigningKey
 
-from ledger.canon import multikey, proofs, strict_json
+from ledger.canon import multikey, strict_json
 from ledger.canon.times import format_time, parse_moment
 from ledger.clock import utc_now
-from ledger.commands.common import data_options, refusals
-from ledger.errors import BadForm, Misconfigured, NotAccepted
-from ledger.keys import read_key, rotate_pepper, write_key
-from ledger.log.members import IDV_LEVELS
-from ledger.settings import Settings, check_base_url
+from ledger.commands.common import refusals
+from ledger.commands.issue import issue
+from ledger.errors import BadForm, NotAccepted
+from ledger.settings import Settings
 
 if TYPE_CHECKING:
     from ledger.identity.credentials import Credential
     from ledger.identity.issuers import Registry
-
-_File = click.Path(dir_okay=False, path_type=Path)
-
-
-@click.group()
-def key() -> None:
-    """Make keys."""
-
-
-@key.command()
-@click.argument("file", type=_File)
-def new(file: Path) -> None:
-    """Make a new Ed25519 key in FILE, which only its owner can read. An existing file is never overwritten.
-
-    \b
-      staylog key new guest.key
-    """
-    with refusals():
-        try:
-            made = write_key(file)
-        except FileExistsError:
-            raise Misconfigured("key_exists", f"{file.name} exists already; nothing was changed") from None
-        except OSError as error:
-            raise Misconfigured("key_unreadable", f"{file.name} cannot be written: {error.strerror}") from None
-    public = multikey.encode(bytes(made.verify_key))
-    click.echo(f"public key  {public}\nDID         did:key:{public}\nsecret key  in {file.name}: keep it to yourself")
-
-
-@key.command("rotate-pepper")
-@data_options
-def rotate(data: Path, database_url: str | None) -> None:  # noqa: ARG001
-    """Make a new secret for guest references, from the next start of the service on.
-
-    Old ones stay in the file, so that guests are known again. Copy the file to all services of this ledger first.
-    """
-    with refusals():
-        peppers = rotate_pepper(Settings.of(data).service_keys)
-    click.echo(f"guest references are made with {peppers.current} from the next start on")
 
 
 @click.group()
@@ -68,147 +26,7 @@ def credential() -> None:
     """Issue credentials of guests and hosts (OpenSTR RFC-004), and verify them."""
 
 
-@credential.group()
-def issue() -> None:
-    """Sign a credential, and print it. Nothing is sent anywhere."""
-
-
-def _issue_options(command: Any) -> Any:
-    for option in reversed(
-        [
-            click.option("--issuer-key", type=_File, required=True, help="The issuer's secret key: staylog key new."),
-            click.option("--issuer", help="Who issues: an https URL or a DID.  [default: the did:key of the key]"),
-            click.option("--verification-method", metavar="URL", help="The name of the key, below the issuer's."),
-            click.option("--subject", required=True, metavar="DID", help="Whom it is about."),
-            click.option("--id", "id_", metavar="URI", help="The credential's own name.  [default: a random urn:uuid]"),
-            click.option(
-                "--days", type=click.IntRange(1, 3660), default=90, show_default=True, help="How long it holds."
-            ),
-            click.option("--status-list", metavar="URL", help="Where its revocation will be published."),
-            click.option("--status-index", type=click.IntRange(0), help="Its place in that list."),
-            click.option(
-                "--suite",
-                "suites",
-                type=click.Choice(proofs.SUITES),
-                multiple=True,
-                help="How to sign; repeat.  [default: Ed25519Signature2020, which RFC-004 demands, and eddsa-jcs-2022]",
-            ),
-            click.option(
-                "--claims",
-                "claims_file",
-                type=_File,
-                metavar="FILE",
-                help="A JSON object of more members of the subject.",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
-@issue.command()
-@_issue_options
-@click.option("--level", type=click.Choice(IDV_LEVELS), required=True, help="What was verified.")
-@click.option("--method", required=True, help="How it was verified, in a few words.")
-@click.option("--guest-id", required=True, help="The issuer's own reference of this person.")
-def guest(level: str, method: str, guest_id: str, **options: Any) -> None:
-    """A guest's credential: this DID belongs to a person whose identity was looked at.
-
-    \b
-      staylog credential issue guest --issuer-key issuer.key --subject did:key:z6Mk... \\
-        --level identity_verified --method "passport, in person" --guest-id g-55 > credential.json
-    """
-    _issue("guest", {"idv_level": level, "idv_method": method, "issuer_guest_id": guest_id}, **options)
-
-
-@issue.command()
-@_issue_options
-@click.option("--listing", "listings", metavar="ID", multiple=True, required=True, help="A place it may let; repeat.")
-@click.option("--country", required=True, metavar="CC", help="Where the places are, as GB.")
-@click.option("--method", required=True, help="How the right to let was verified, in a few words.")
-@click.option("--host-id", required=True, help="The issuer's own reference of this host.")
-@click.option("--host-type", type=click.Choice(["individual", "business"]), default="individual", show_default=True)
-def host(listings: tuple[str, ...], country: str, method: str, host_id: str, host_type: str, **options: Any) -> None:
-    """A host's credential: who it is, and which places it may let. It needs a status list.
-
-    \b
-      staylog credential issue host --issuer-key issuer.key --subject did:web:cottage.example --listing rose-cottage \\
-        --country GB --method "land registry" --host-id h-1 --status-list https://idv.example/status/1 --status-index 7
-    """
-    now = format_time(utc_now())
-    places = [
-        {
-            "listing_id": listing,
-            "property_ref": listing,
-            "right_to_let_verified": True,
-            "right_to_let_verified_at": now,
-            "right_to_let_method": method,
-            "address_verified": True,
-            "country": country,
-        }
-        for listing in listings
-    ]
-    claims = {"host_type": host_type, "identity_verified": True, "identity_verified_at": now, "issuer_host_id": host_id}
-    if options["status_list"] is None:
-        raise click.UsageError("a host's credential must be revocable: give --status-list and --status-index.")
-    _issue("host", {**claims, "properties": places}, **options)
-
-
-def _issue(
-    role: str,
-    claims: dict[str, Any],
-    *,
-    issuer_key: Path,
-    issuer: str | None,
-    verification_method: str | None,
-    subject: str,
-    id_: str | None,
-    days: int,
-    status_list: str | None,
-    status_index: int | None,
-    suites: tuple[str, ...],
-    claims_file: Path | None,
-) -> None:
-    if (status_list is None) != (status_index is None):
-        raise click.UsageError("--status-list and --status-index go together.")
-    with refusals():
-        from ledger.identity.contexts import canonicaliser
-        from ledger.identity.issuing import DEFAULT_SUITES, issue
-
-        secret, now = read_key(issuer_key), utc_now().replace(microsecond=0)
-        issuer, method = _names(secret, issuer, verification_method)
-        made = issue(
-            role,
-            {"id": subject, **claims, **(_read_object(claims_file) if claims_file else {})},
-            id_=id_ or f"urn:uuid:{UUID(bytes=os.urandom(16), version=4)}",
-            issuer=issuer,
-            method=method,
-            key=secret,
-            valid_from=now,
-            valid_until=now + timedelta(days=days),
-            status=_status(status_list, status_index),
-            canonize=canonicaliser().canonize,
-            suites=suites or DEFAULT_SUITES,
-        )
-    click.echo(json.dumps(made, indent=1, ensure_ascii=False))
-
-
-def _status(status_list: str | None, index: int | None) -> dict[str, Any] | None:
-    if status_list is None:
-        return None
-    return {
-        "type": "BitstringStatusListEntry",
-        "statusPurpose": "revocation",
-        "statusListIndex": str(index),
-        "statusListCredential": status_list,
-    }
-
-
-def _names(secret: SigningKey, speaker: str | None, method: str | None) -> tuple[str, str]:
-    """Who speaks with a key, and the name of the key: below the speaker's."""
-    public = multikey.encode(bytes(secret.verify_key))
-    speaker = speaker or f"did:key:{public}"
-    return speaker, method or f"{speaker}#{'0' if speaker.startswith('did:jwk:') else public}"
+credential.add_command(issue)
 
 
 @credential.command()
@@ -313,53 +131,3 @@ def _show(verdict: "Credential", trusted: str, as_json: bool) -> None:
     for name, value in {**facts, **says}.items():
         if name != "role" and value != "":
             click.echo(f"  {name.replace('_', ' '):<22} {value}")
-
-
-@click.command()
-@click.argument("file", type=click.File("rb"))
-@click.option("--key", "key_file", type=_File, required=True, help="The speaker's secret key: staylog key new.")
-@click.option("--domain", metavar="URL", help="The ledger it is for, as https://ledger.example.")
-@click.option("--did", "speaker", metavar="DID", help="Who speaks.  [default: the did:key of the key]")
-@click.option("--verification-method", metavar="URL", help="The name of the key.  [default: DID#MULTIKEY]")
-@click.option("--challenge", help="The nonce of the question that a BookingVerification answers.")
-def sign(
-    file: Any,
-    key_file: Path,
-    domain: str | None,
-    speaker: str | None,
-    verification_method: str | None,
-    challenge: str | None,
-) -> None:
-    """Sign the statement in FILE ("-" is standard input), and print it with its proof.
-
-    A statement is a JSON object with a `type`: HostResponse, StayReceipt, BookingNotice and so on; without one it is a
-    review. Its form is checked before it is printed. A StayReceipt needs no --domain.
-
-    \b
-      staylog sign response.json --key host.key --did did:web:cottage.example --domain https://ledger.example
-    """
-    with refusals():
-        from ledger.identity import statements
-
-        body = strict_json.loads(file.read(statements.MAX_BYTES + 1))
-        if not isinstance(body, dict):
-            raise BadForm("schema_invalid", "a statement is a JSON object")
-        kind = body.get("type", statements.UNNAMED)
-        if not isinstance(kind, str) or kind not in statements.KINDS:
-            raise BadForm("schema_invalid", f"type: one of {', '.join(statements.KINDS)} expected")
-        secret = read_key(key_file)
-        domain = check_base_url(domain) if domain is not None else None
-        _, method = _names(secret, speaker, verification_method)
-        signed = statements.sign(body, secret, method, now=utc_now(), domain=domain, challenge=challenge)
-        statements.check(signed, kind)
-    click.echo(json.dumps(signed, indent=1, ensure_ascii=False))
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        value = strict_json.loads(path.read_bytes())
-    except OSError as error:
-        raise BadForm("schema_invalid", f"{path.name} cannot be read: {error.strerror}") from None
-    if not isinstance(value, dict):
-        raise BadForm("schema_invalid", f"{path.name}: a JSON object expected")
-    return value
