@@ -110,12 +110,17 @@ def example(told: Story) -> dict[str, Any]:
 
 def files() -> dict[str, str]:
     """Every file by name."""
+    # Needs more than the base install, which is enough for the rest.
+    from schemas.vectors import identity
+
     told = world.tell()
     made = {
         "ledger.json": ledger(told),
         "answers.json": answers(told),
         "receipt.json": receipt(told),
         "example-answer.json": example(told),
+        "credentials.json": identity.credentials(),
+        "statements.json": identity.spoken(),
     }
     return {
         name: json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n" for name, value in made.items()
