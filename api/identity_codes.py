@@ -17,13 +17,17 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
         "Not UTF-8",
         "The body is UTF-8 without a byte order mark, and no string has half of a surrogate pair.",
     ),
-    "number_out_of_range": (400, "Number out of range", "Integers go up to 2^53 - 1, where every JSON reader agrees."),
+    "number_out_of_range": (
+        400,
+        "Number out of range",
+        "Integers go up to 2^53 - 1, where every JSON reader agrees.",
+    ),
     "schema_invalid": (
         400,
         "Not of the published form",
-        "The body or the credential in it does not have the form of its JSON Schema; `errors` names each place. The "
-        "schemas, at /schemas, are closed and exactly typed: a JSON-LD signature holds for many JSON documents, and "
-        "only one of them is read.",
+        "The body, or the credential in it, does not have the form of its JSON Schema; `errors` names each place. "
+        "The schemas, at /schemas, are closed and exactly typed: a JSON-LD signature holds for many JSON "
+        "documents, and only one of them is read.",
     ),
     "rating_out_of_range": (
         400,
@@ -43,30 +47,28 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
     "credential_by_reference": (
         400,
         "Credential by reference",
-        "Send the credential itself, not the address where it can be fetched: fetching would tell its issuer "
-        "of the stay.",
+        "Send the credential itself, not the address where it can be fetched: fetching would tell its issuer of "
+        "the stay.",
     ),
     "key_not_acceptable": (
         400,
         "Key not acceptable",
-        "Keys are Ed25519, in the one spelling of a point of the large subgroup. Under other points a "
-        "signature binds "
-        "nothing, and no honest key generation makes them. Make a key with `staylog key new`.",
+        "Keys are Ed25519, in the one spelling of a point of the large subgroup. Under other points a signature "
+        "binds nothing, and no honest key generation makes them. Make a key with `staylog key new`.",
     ),
     "context_not_allowed": (
         403,
         "Contexts not allowed",
-        "A credential has exactly [https://www.w3.org/ns/credentials/v2, https://openstr.org/contexts/v1], or"
-        " these with "
-        "https://w3id.org/security/suites/ed25519-2020/v1 as the second or third, and no other context "
-        "anywhere. Contexts "
-        "decide what a signature covers.",
+        "A credential has exactly [https://www.w3.org/ns/credentials/v2, https://openstr.org/contexts/v1], or "
+        "these with https://w3id.org/security/suites/ed25519-2020/v1 as the second or third, and no other context "
+        "anywhere. Contexts decide what a signature covers.",
     ),
     "undefined_term": (
         403,
         "Undefined term",
-        "The credential has a member, an id or a type that its contexts do not define. A JSON-LD signature silently "
-        "leaves such things out, so anybody could have added it.",
+        "The credential has a member, an id or a type that its closed form does not have. What its contexts do "
+        "not define a JSON-LD signature silently leaves out, so anybody could have added it. The form is at "
+        "/schemas/credentials.v1.json.",
     ),
     "too_complex": (
         403,
@@ -77,8 +79,8 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
     "proof_type_not_supported": (
         403,
         "Proof type not supported",
-        "A credential is signed by eddsa-jcs-2022, eddsa-rdfc-2022 or Ed25519Signature2020, a statement by "
-        "eddsa-jcs-2022.",
+        "A credential is signed by eddsa-jcs-2022, eddsa-rdfc-2022 or Ed25519Signature2020, a statement by eddsa- "
+        "jcs-2022.",
     ),
     "proof_chain": (
         403,
@@ -88,8 +90,8 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
     "wrong_proof_purpose": (
         403,
         "Wrong proof purpose",
-        "The purpose of the proof is assertionMethod. A proof that was made to log in somewhere must not "
-        "become a review.",
+        "The purpose of the proof is assertionMethod. A proof that was made to log in somewhere must not become a "
+        "review.",
     ),
     "proof_value_invalid": (
         403,
@@ -109,16 +111,14 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
     "bad_verification_method": (
         403,
         "Verification method",
-        "verificationMethod is an absolute name of a key that may assert for its owner: for a did:key the "
-        "DID, # and the "
-        "key again; for a did:jwk the DID and #0.",
+        "verificationMethod is an absolute name of a key that may assert for its owner: for a did:key the DID, # "
+        "and the key again; for a did:jwk the DID and #0.",
     ),
     "wrong_domain": (
         403,
         "For another ledger",
-        "`domain` of the proof must be the base URL of this ledger, letter by letter: a statement for another"
-        " ledger does "
-        "not count here.",
+        "`domain` of the proof must be the base URL of this ledger, letter by letter, without a slash at its end. "
+        "A statement for another ledger does not count here.",
     ),
     "wrong_challenge": (
         403,
@@ -138,15 +138,14 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
     "jwt_not_acceptable": (
         403,
         "JWT not acceptable",
-        "A credential is a JSON object with a Data Integrity proof. JSON Web Tokens are not read, whatever "
-        "their header says.",
+        "A credential is a JSON object with a Data Integrity proof. JSON Web Tokens are not read, whatever their "
+        "header says.",
     ),
     "issuer_not_trusted": (
         403,
         "Issuer not trusted",
         "The credential's issuer is not one that this ledger trusts for this kind of credential and level. "
-        "/v1/issuers "
-        "lists those it trusts.",
+        "/v1/issuers lists those it trusts.",
     ),
     "issuer_key_mismatch": (
         403,
@@ -164,8 +163,8 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
     "missing_status": (
         403,
         "No status",
-        "A host's credential, and a guest's that holds for more than 90 days, must say where its revocation "
-        "is published.",
+        "A host's credential, and a guest's that holds for more than 90 days, must say where its revocation is "
+        "published.",
     ),
     "listing_not_covered": (
         403,
@@ -180,16 +179,14 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
     "holder_binding_unavailable": (
         403,
         "Holder has no key",
-        "The subject of the credential is not a DID, so there is no key by which its holder could sign. Ask "
-        "the issuer for "
-        "a credential about your DID.",
+        "The subject of the credential is not a DID, so there is no key by which its holder could sign. Ask the "
+        "issuer for a credential about your DID.",
     ),
     "holder_mismatch": (
         403,
         "Not the holder",
-        "The statement must be signed by a key of the credential's subject. Having a copy of a credential is "
-        "not being "
-        "its holder.",
+        "The statement must be signed by a key of the credential's subject. Having a copy of a credential is not "
+        "being its holder.",
     ),
     "not_the_host": (403, "Not the host", "The statement must be signed by a key of the host's DID."),
 }

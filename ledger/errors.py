@@ -43,8 +43,9 @@
     ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable
     ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
-                               key_exists, database_outdated, database_not_durable, extra_missing, context_changed,
-                               issuer_unknown, issuer_changed, issuer_key_missing, issuer_key_compromised
+                               key_exists, key_unwritable, database_outdated, database_not_durable, extra_missing,
+                               context_changed, issuer_invalid, issuer_unknown, issuer_already, issuer_changed,
+                               issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """

@@ -131,18 +131,19 @@ def _encode(keys: ServiceKeys) -> str:
 
 def _write(path: Path, text: str, *, replace: bool = False) -> None:
     """Never over another key unless told: a lost log key is a lost log. The file is there whole or not at all."""
-    new = path.with_name(path.name + ".new")
-    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # A name that nobody else has, so that nothing that lies there is written to.
+    new = path.with_name(f"{path.name}.{os.urandom(8).hex()}.new")
+    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         os.write(file, f"{text}\n".encode())
         os.fsync(file)
+        if replace:
+            new.replace(path)
+        else:
+            os.link(new, path)
     finally:
         os.close(file)
-    if replace:
-        new.replace(path)
-    else:
-        os.link(new, path)
-        new.unlink()
+        new.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 

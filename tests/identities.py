@@ -78,7 +78,7 @@ HOST_CLAIMS = {
     "reputation": {
         "aggregate_rating": 5.0,
         "rating_count": 40,
-        "response_rate_pct": 97.5,
+        "response_rate_pct": 97,
         "cancellation_rate_pct": 0,
         "reputation_updated_at": "2026-05-01T00:00:00.5Z",
     },

@@ -16,6 +16,9 @@ def encode(public_key: bytes) -> str:
 def decode(text: str) -> bytes:
     """The public key, which is one that can be trusted to bind its owner."""
     data = _decode(text)
+    if data[:2] == _SECRET:
+        # And it is not repeated.
+        raise BadKey("this is a secret key: give the public one (z6Mk...)")
     if data[:2] != _PUBLIC or len(data) != 2 + ed25519.KEY_SIZE:
         raise BadKey(f"not the multikey of an Ed25519 key (z6Mk...): {text[:60]!r}")
     if encode(data[2:]) != text:

@@ -10,15 +10,17 @@ What pyld does by default, and what is done about it here:
 * its cache of contexts is not safe for threads: one at a time, and a bounded number of others waits.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from pyld import FrozenDocumentLoader
 from pyld.canon import URDNA2015
 from pyld.jsonld import JsonLdError, JsonLdProcessor
 
-from ledger.errors import BadForm, NotAccepted
+from ledger.errors import BadForm, NotAccepted, StaylogError
 from ledger.turns import Turns
 
 MAX_BLANK_NODES = 600
@@ -27,7 +29,10 @@ MAX_QUADS = 10_000
 MAX_WAITING = 8
 
 _RELATIVE = "urn:x-relative:/"
-_CONTROL = {*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\ufffe", "\uffff"}
+# What becomes of "x" and of "//x" below that base.
+_RELATIVES = (_RELATIVE, "urn://")
+_NOT_IN_AN_IRI = re.compile(r"[\x00-\x20<>\"{}|\\^`]")
+_CONTROL = {*map(chr, (*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF))}
 
 Dataset = dict[str, list[dict[str, dict[str, str]]]]
 
@@ -50,11 +55,14 @@ class Canonicaliser:
     def _canonize(self, document: dict[str, Any]) -> bytes:
         try:
             dataset: Dataset = self._processor.to_rdf(document, {"base": _RELATIVE, "documentLoader": self._loader})
-        except JsonLdError as error:
+        except StaylogError:
+            raise
+        except Exception as error:
+            # Odd JSON-LD makes pyld stumble in many ways.
             raise _refusal(error) from None
         guard(dataset)
         quads: str = URDNA2015().main(dataset, {"format": "application/n-quads"})
-        if f"<{_RELATIVE}" in quads:
+        if any(f"<{base}" in quads for base in _RELATIVES):
             raise NotAccepted("undefined_term", "an id or a type is relative, or not defined by any context")
         return quads.encode()
 
@@ -111,7 +119,7 @@ def _refusal(error: BaseException) -> NotAccepted | BadForm:
         if isinstance(cause, NotAccepted):
             return cause
         error, cause = cause, cause.__cause__
-    if getattr(error, "code", None) == "loading document failed":
+    if isinstance(error, JsonLdError) and error.code == "loading document failed":
         return NotAccepted("context_not_allowed", "a context is none of those that are known here")
     return BadForm("schema_invalid", f"not JSON-LD: {str(error).splitlines()[0][:200]}")
 
@@ -119,14 +127,17 @@ def _refusal(error: BaseException) -> NotAccepted | BadForm:
 def _check_values(value: Any) -> None:
     if isinstance(value, str):
         if not _CONTROL.isdisjoint(value):
-            raise BadForm("schema_invalid", "a text has control characters, which canonicalisers spell differently")
+            raise BadForm("schema_invalid", "a text has characters that canonicalisers spell differently")
     elif isinstance(value, float):
-        # JSON-LD has 16 digits of a double; others write all 17, and two numbers would have one signature.
-        if float(f"{value:.15e}") != value:
+        # JSON-LD writes 16 digits of a double: 9.7 is 9.699999999999999. Others write the shortest that is the same
+        # number, and numbers that need 17 digits have the signatures of others.
+        if Decimal(f"{value:.15e}") != Decimal(repr(value)):
             raise BadForm("schema_invalid", f"canonicalisers spell the number {value!r} differently")
     elif isinstance(value, list):
         for item in value:
             _check_values(item)
     elif isinstance(value, dict):
-        for item in value.values():
+        for name, item in value.items():
+            if name in ("id", "@id") and isinstance(item, str) and _NOT_IN_AN_IRI.search(item):
+                raise NotAccepted("undefined_term", "an id has a character that no IRI has, and would not be signed")
             _check_values(item)

@@ -32,7 +32,11 @@ def parse_moment(value: Any) -> datetime:
     """A time as others write it: with its offset, which may not be left out, and perhaps fractions of a second."""
     if not isinstance(value, str) or not _MOMENT.fullmatch(value):
         raise ValueError("a time with its offset from UTC expected, as 2026-07-04T09:30:00Z")
-    return datetime.fromisoformat(value).astimezone(UTC)
+    moment = datetime.fromisoformat(value)
+    # Beyond, there is no room to add or take away a few minutes.
+    if not 1900 <= moment.year <= 9000:
+        raise ValueError("a time in the years 1900 to 9000 expected")
+    return moment.astimezone(UTC)
 
 
 def format_time(moment: datetime) -> str:

@@ -17,12 +17,12 @@ from ledger.errors import Misconfigured, StaylogError
 from ledger.settings import DEFAULT_DATA
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-KeyFile = click.Path(dir_okay=False, path_type=Path)
+FilePath = click.Path(dir_okay=False, path_type=Path)
 
 
-def data_options(command: Command) -> Command:
-    """Where the ledger is: on every command."""
-    command = click.option(
+def data_option(command: Command) -> Command:
+    """Where the ledger's folder is."""
+    return click.option(
         "--data",
         type=click.Path(file_okay=False, path_type=Path),
         default=DEFAULT_DATA,
@@ -31,12 +31,16 @@ def data_options(command: Command) -> Command:
         show_envvar=True,
         help="The ledger's folder: keys, and the SQLite database unless another one is named.",
     )(command)
+
+
+def data_options(command: Command) -> Command:
+    """Where the ledger is: its folder and its database."""
     return click.option(
         "--database-url",
         envvar="STAYLOG_DATABASE_URL",
         show_envvar=True,
         help="postgresql://USER@HOST/NAME, or sqlite:///FILE.  [default: sqlite in the folder]",
-    )(command)
+    )(data_option(command))
 
 
 @contextmanager
@@ -69,10 +73,21 @@ def refusals(status: int = 1) -> Iterator[None]:
 
 def _say(error: StaylogError) -> None:
     console = Console(stderr=True, emoji=False)
-    console.print(f"[red]refused[/] [dim]({error.code})[/] {escape(error.message)}", soft_wrap=True)
+    console.print(f"[red]refused[/] [dim]({error.code})[/] {escape(printable(error.message))}", soft_wrap=True)
     # What the driver says is for the operator only, never for those who ask over the network.
     if driver := getattr(error.__cause__, "orig", None):
         console.print(f"[dim]{escape(str(driver).strip())}[/]", soft_wrap=True)
+
+
+def from_command_line(option: str) -> bool:
+    """Whether an option was typed, and does not come from the environment."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def printable(text: str) -> str:
+    """Texts of others may hold commands for the terminal; these are shown, not obeyed."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def key_names(secret: SigningKey, speaker: str | None, method: str | None) -> tuple[str, str]:

@@ -11,9 +11,9 @@ import click
 from ledger.canon import multikey, strict_json
 from ledger.canon.times import format_time, parse_moment
 from ledger.clock import utc_now
-from ledger.commands.common import refusals
+from ledger.commands.common import from_command_line, printable, refusals
 from ledger.commands.issue import issue
-from ledger.errors import BadForm, NotAccepted
+from ledger.errors import BadForm, NotAccepted, StaylogError
 from ledger.settings import Settings
 
 if TYPE_CHECKING:
@@ -56,23 +56,44 @@ def verify(
 
     Exit status 0 means that it holds; otherwise one line says why not. Whether it was revoked is not looked up.
     """
+    if keys and from_command_line("data"):
+        raise click.UsageError("--key and --data are two ways to trust an issuer: give one.")
+    now = _time(at)
     with refusals():
-        from ledger.identity.contexts import canonicaliser
-        from ledger.identity.credentials import MAX_BYTES, role_of
-        from ledger.identity.credentials import verify as judge
-
-        raw = file.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            raise BadForm("too_large", f"a credential has at most {MAX_BYTES // 1024} KiB")
-        document = strict_json.loads(raw)
-        role = role_of(document)
-        registry, trusted = _trust(document, role, keys, data, database_url)
-        verdict = judge(document, role, registry, _time(at), canonicaliser().canonize)
-        if listing is not None:
-            if role != "host":
-                raise NotAccepted("wrong_credential_type", "only a host's credential covers listings")
-            verdict.require_listing(listing)
+        try:
+            verdict, trusted = _judge(file, keys, data, database_url, listing, now)
+        except StaylogError as refusal:
+            if as_json:
+                click.echo(json.dumps({"valid": False, "code": refusal.code, "message": refusal.message}, indent=1))
+            raise
     _show(verdict, trusted, as_json)
+
+
+def _judge(
+    file: Any,
+    keys: tuple[str, ...],
+    data: Path | None,
+    database_url: str | None,
+    listing: str | None,
+    now: datetime,
+) -> tuple["Credential", str]:
+    """The verdict, and in words what the trust in its issuer rests on."""
+    from ledger.identity.contexts import canonicaliser
+    from ledger.identity.credentials import MAX_BYTES, role_of
+    from ledger.identity.credentials import verify as judge
+
+    raw = file.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise BadForm("too_large", f"a credential has at most {MAX_BYTES // 1024} KiB")
+    document = strict_json.loads(raw)
+    role = role_of(document)
+    registry, trusted = _trust(document, role, keys, data, database_url)
+    verdict = judge(document, role, registry, now, canonicaliser().canonize)
+    if listing is not None:
+        if role != "host":
+            raise NotAccepted("wrong_credential_type", "only a host's credential covers listings")
+        verdict.require_listing(listing)
+    return verdict, trusted
 
 
 def _time(at: str | None) -> datetime:
@@ -130,4 +151,4 @@ def _show(verdict: "Credential", trusted: str, as_json: bool) -> None:
     says |= {"listings": ", ".join(place["listing_id"] for place in verdict.claims.get("properties", ()))}
     for name, value in {**facts, **says}.items():
         if name != "role" and value != "":
-            click.echo(f"  {name.replace('_', ' '):<22} {value}")
+            click.echo(f"  {name.replace('_', ' '):<22} {printable(str(value))}")

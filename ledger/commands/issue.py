@@ -12,7 +12,7 @@ import click
 from ledger.canon import proofs, strict_json
 from ledger.canon.times import format_time
 from ledger.clock import utc_now
-from ledger.commands.common import KeyFile, key_names, refusals
+from ledger.commands.common import FilePath, key_names, refusals
 from ledger.errors import BadForm
 from ledger.keys import read_key
 from ledger.log.members import IDV_LEVELS
@@ -26,7 +26,7 @@ def issue() -> None:
 def _issue_options(command: Any) -> Any:
     for option in reversed(
         [
-            click.option("--issuer-key", type=KeyFile, required=True, help="The issuer's secret key: staylog key new."),
+            click.option("--issuer-key", type=FilePath, required=True, help="The issuer's secret key file."),
             click.option("--issuer", help="Who issues: an https URL or a DID.  [default: the did:key of the key]"),
             click.option("--verification-method", metavar="URL", help="The name of the key, below the issuer's."),
             click.option("--subject", required=True, metavar="DID", help="Whom it is about."),
@@ -46,7 +46,7 @@ def _issue_options(command: Any) -> Any:
             click.option(
                 "--claims",
                 "claims_file",
-                type=KeyFile,
+                type=FilePath,
                 metavar="FILE",
                 help="A JSON object of more members of the subject.",
             ),
@@ -129,7 +129,7 @@ def _issue(
         issuer, method = key_names(secret, issuer, verification_method)
         made = issue(
             role,
-            {"id": subject, **claims, **(_read_object(claims_file) if claims_file else {})},
+            {"id": subject, **claims, **_more_claims(claims_file, {"id", *claims})},
             id_=id_ or f"urn:uuid:{UUID(bytes=os.urandom(16), version=4)}",
             issuer=issuer,
             method=method,
@@ -154,11 +154,15 @@ def _status(status_list: str | None, index: int | None) -> dict[str, Any] | None
     }
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def _more_claims(path: Path | None, given: set[str]) -> dict[str, Any]:
+    if path is None:
+        return {}
     try:
         value = strict_json.loads(path.read_bytes())
     except OSError as error:
         raise BadForm("schema_invalid", f"{path.name} cannot be read: {error.strerror}") from None
     if not isinstance(value, dict):
         raise BadForm("schema_invalid", f"{path.name}: a JSON object expected")
+    if twice := given & value.keys():
+        raise BadForm("schema_invalid", f"{path.name}: {', '.join(sorted(twice))} is given by an option already")
     return value

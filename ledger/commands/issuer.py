@@ -2,13 +2,18 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from ledger.canon.times import parse_time
+from ledger.clock import utc_now
 from ledger.commands.common import data_options, refusals
 from ledger.errors import Misconfigured
 from ledger.log.members import IDV_LEVELS, ROLES
@@ -84,6 +89,8 @@ def remove(role: str, issuer: str, compromised_since: str | None, data: Path, da
     \b
       staylog issuer remove guest https://idv.example --data ./data
     """
+    if compromised_since is not None:
+        _check_past(compromised_since)
     with refusals():
         from ledger.identity.issuers import distrust
 
@@ -109,24 +116,28 @@ def list_(data: Path, database_url: str | None, as_json: bool) -> None:
     for each in known:
         status = each.status + (f" since {each.since}" if each.since else "")
         level = each.max_idv_level or ("any level" if each.role == "guest" else "-")
-        table.add_row(each.role, each.issuer, status, level, "\n".join(each.keys), str(each.index), each.at)
+        table.add_row(each.role, escape(each.issuer), status, level, "\n".join(each.keys), str(each.index), each.at)
     Console(width=None if sys.stdout.isatty() else 240, emoji=False).print(table)
 
 
-class _ledger:  # noqa: N801
+def _check_past(time: str) -> None:
+    try:
+        if parse_time(time) > utc_now():
+            raise ValueError("that lies in the future")
+    except ValueError as error:
+        raise click.UsageError(f"--compromised-since: {error}") from None
+
+
+@contextmanager
+def _ledger(data: Path, database_url: str | None) -> Iterator["Ledger"]:
     """An open ledger for one command."""
+    from ledger.folder import open_ledger
 
-    def __init__(self, data: Path, database_url: str | None) -> None:
-        self._settings = Settings.of(data, database_url)
-
-    def __enter__(self) -> "Ledger":
-        from ledger.folder import open_ledger
-
-        self._open = open_ledger(self._settings)
-        return self._open
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
+    ledger = open_ledger(Settings.of(data, database_url))
+    try:
+        yield ledger
+    finally:
+        ledger.close()
 
 
 def _change(ledger: "Ledger", draft: "Draft") -> None:

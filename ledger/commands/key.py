@@ -8,7 +8,7 @@ import click
 
 from ledger.canon import multikey, strict_json
 from ledger.clock import utc_now
-from ledger.commands.common import KeyFile, data_options, key_names, refusals
+from ledger.commands.common import FilePath, data_option, key_names, refusals
 from ledger.errors import BadForm, Misconfigured
 from ledger.keys import read_key, rotate_pepper, write_key
 from ledger.settings import Settings, check_base_url
@@ -20,7 +20,7 @@ def key() -> None:
 
 
 @key.command()
-@click.argument("file", type=KeyFile)
+@click.argument("file", type=FilePath)
 def new(file: Path) -> None:
     """Make a new Ed25519 key in FILE, which only its owner can read. An existing file is never overwritten.
 
@@ -33,26 +33,30 @@ def new(file: Path) -> None:
         except FileExistsError:
             raise Misconfigured("key_exists", f"{file.name} exists already; nothing was changed") from None
         except OSError as error:
-            raise Misconfigured("key_unreadable", f"{file.name} cannot be written: {error.strerror}") from None
+            raise Misconfigured("key_unwritable", f"{file.name} cannot be written: {error.strerror}") from None
     public = multikey.encode(bytes(made.verify_key))
     click.echo(f"public key  {public}\nDID         did:key:{public}\nsecret key  in {file.name}: keep it to yourself")
 
 
 @key.command("rotate-pepper")
-@data_options
-def rotate(data: Path, database_url: str | None) -> None:  # noqa: ARG001
-    """Make a new secret for guest references, from the next start of the service on.
+@data_option
+def rotate(data: Path) -> None:
+    """Make a new secret for guest references, which the service takes when it starts next.
 
-    Old ones stay in the file, so that guests are known again. Copy the file to all services of this ledger first.
+    Old ones stay in the file, so that guests are known again. Where several services run on one database, copy
+    service.key to the others before any of them is started anew: they must make the same references.
     """
     with refusals():
-        peppers = rotate_pepper(Settings.of(data).service_keys)
+        keys = Settings.of(data).service_keys
+        if not keys.exists():
+            raise Misconfigured("not_initialised", f"{data.name} has no ledger: run `staylog init`")
+        peppers = rotate_pepper(keys)
     click.echo(f"guest references are made with {peppers.current} from the next start on")
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"))
-@click.option("--key", "key_file", type=KeyFile, required=True, help="The speaker's secret key: staylog key new.")
+@click.option("--key", "key_file", type=FilePath, required=True, help="The speaker's secret key: staylog key new.")
 @click.option("--domain", metavar="URL", help="The ledger it is for, as https://ledger.example.")
 @click.option("--did", "speaker", metavar="DID", help="Who speaks.  [default: the did:key of the key]")
 @click.option("--verification-method", metavar="URL", help="The name of the key.  [default: DID#MULTIKEY]")
@@ -68,15 +72,19 @@ def sign(
     """Sign the statement in FILE ("-" is standard input), and print it with its proof.
 
     A statement is a JSON object with a `type`: HostResponse, StayReceipt, BookingNotice and so on; without one it is a
-    review. Its form is checked before it is printed. A StayReceipt needs no --domain.
+    review. It is printed only if a ledger would hear it: its form, and who signs it. A StayReceipt needs no --domain.
 
     \b
       staylog sign response.json --key host.key --did did:web:cottage.example --domain https://ledger.example
     """
     with refusals():
         from ledger.identity import statements
+        from ledger.identity.did import OFFLINE, method_of, offline
 
-        body = strict_json.loads(file.read(statements.MAX_BYTES + 1))
+        raw = file.read(statements.MAX_BYTES + 1)
+        if len(raw) > statements.MAX_BYTES:
+            raise BadForm("too_large", f"a statement has at most {statements.MAX_BYTES // 1024} KiB")
+        body = strict_json.loads(raw)
         if not isinstance(body, dict):
             raise BadForm("schema_invalid", "a statement is a JSON object")
         kind = body.get("type", statements.UNNAMED)
@@ -84,7 +92,16 @@ def sign(
             raise BadForm("schema_invalid", f"type: one of {', '.join(statements.KINDS)} expected")
         secret = read_key(key_file)
         domain = check_base_url(domain) if domain is not None else None
-        _, method = key_names(secret, speaker, verification_method)
+        speaker, method = key_names(secret, speaker, verification_method)
         signed = statements.sign(body, secret, method, now=utc_now(), domain=domain, challenge=challenge)
-        statements.check(signed, kind)
+        # As the ledger will hear it, as far as that can be known here: of a did:web we have only this key.
+        statements.verify(
+            signed,
+            kind,
+            domain=domain or "",
+            now=utc_now(),
+            resolve=lambda did: offline(did) if method_of(did) in OFFLINE else {method: bytes(secret.verify_key)},
+            speaker=speaker if kind == "BookingVerification" else None,
+            challenge=challenge,
+        )
     click.echo(json.dumps(signed, indent=1, ensure_ascii=False))

@@ -7,6 +7,7 @@ old signatures mean.
 
 from functools import cache
 from hashlib import sha256
+from threading import Lock
 from typing import Any
 
 from pyld import BUNDLED_CONTEXTS
@@ -29,13 +30,22 @@ ALLOWED = (
 PINS = {
     CREDENTIALS_V2: "b463c8d6a066214123ddd9827b135e1b50e1fc73322cc52a9b12a4f1fc7d86cf",
     ED25519_2020_V1: "fb517f09d990829aed734c9bad8cbbb2ac3d5063b865c7e3d81f246074bf5691",
-    OPENSTR_V1: "47774b4dcf4a9390a7bbebb97d211809a5ace29f314d612bb5b4a2400cea57ad",
+    OPENSTR_V1: "dabeb662c667b957fb908874a44bb977e23d82697414a3f53e4401c31afe3ac3",
 }
 
 
-@cache
 def canonicaliser() -> Canonicaliser:
     """The one canonicaliser of this process; Misconfigured when a context is not the one that was pinned."""
+    # Two threads that come first at once would get one each, and pyld is not safe for two.
+    with _making:
+        return _canonicaliser()
+
+
+_making = Lock()
+
+
+@cache
+def _canonicaliser() -> Canonicaliser:
     return Canonicaliser(pinned({url: _read(url) for url in PINS}))
 
 

@@ -18,9 +18,10 @@ from ledger.canon.times import parse_moment
 from ledger.errors import BadForm, NotAccepted, StaylogError
 from ledger.identity import contexts
 from ledger.identity.did import method_of
-from ledger.identity.forms import Fault, faults, told
+from ledger.identity.forms import PROOF_CODES, Fault, faults, told
 
 MAX_BYTES = 64 * 1024
+MAX_PROOFS = 4
 TYPES = {"guest": "OpenSTRGuestCredential", "host": "OpenSTRHostCredential"}
 # How far the clocks of honest systems may be apart.
 SKEW = timedelta(minutes=5)
@@ -30,13 +31,6 @@ LONGEST_WITHOUT_STATUS = timedelta(days=90)
 _SCHEMA = "credentials.v1.json"
 _ORIGIN = re.compile(r"(https://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?)(?:[/?#].*)?")
 _DID_URL = re.compile(r"(did:[^#?/]+)#([^#?/]+)")
-# The members of a proof whose own codes say more than that the form is wrong.
-_PROOF_CODES = {
-    "proofPurpose": "wrong_proof_purpose",
-    "proofValue": "proof_value_invalid",
-    "verificationMethod": "bad_verification_method",
-    "@context": "context_not_allowed",
-}
 
 
 class Trust(Protocol):
@@ -73,9 +67,9 @@ class Credential:
 
 
 def verify(document: Any, role: str, trust: Trust, now: datetime, canonize: Canonize) -> Credential:
-    """The verdict on a parsed credential of a guest or a host."""
+    """The verdict on a parsed credential of a guest or a host, counted."""
     try:
-        credential = _verify(document, role, trust, now, canonize)
+        credential = examine(document, role, trust, now, canonize)
     except StaylogError as refusal:
         metrics.CREDENTIALS.labels(role, refusal.code).inc()
         raise
@@ -83,7 +77,8 @@ def verify(document: Any, role: str, trust: Trust, now: datetime, canonize: Cano
     return credential
 
 
-def _verify(document: Any, role: str, trust: Trust, now: datetime, canonize: Canonize) -> Credential:
+def examine(document: Any, role: str, trust: Trust, now: datetime, canonize: Canonize) -> Credential:
+    """The same, not counted: for whoever made the credential."""
     _check_kind(document, role)
     suite, proof = _choose_proof(document)
     _check_form(document, role)
@@ -91,7 +86,7 @@ def _verify(document: Any, role: str, trust: Trust, now: datetime, canonize: Can
     if issuer == claims["id"]:
         raise NotAccepted("self_issued", "the issuer speaks of itself")
     keys = trust.keys(role, issuer, claims.get("idv_level"))
-    _check_method(proof["verificationMethod"], issuer)
+    check_method(proof["verificationMethod"], issuer)
     valid_until = _check_times(document, proof, now)
     statuses = _statuses(document)
     if not statuses:
@@ -111,8 +106,7 @@ def _check_kind(document: Any, role: str) -> None:
         raise BadForm("too_large", f"a credential has at most {MAX_BYTES // 1024} KiB")
     if "credential_uri" in document:
         raise BadForm("credential_by_reference", "send the credential itself, not where it can be fetched")
-    types = document.get("type")
-    types = types if isinstance(types, list) else [types]
+    types = _types(document)
     if "EnvelopedVerifiableCredential" in types:
         raise NotAccepted("jwt_not_acceptable", "a credential with a Data Integrity proof expected, not an envelope")
     if document.get("@context") not in contexts.ALLOWED or _has_context(
@@ -122,6 +116,11 @@ def _check_kind(document: Any, role: str) -> None:
         raise NotAccepted("context_not_allowed", f"the contexts must be exactly {lists}, and stand nowhere else")
     if TYPES[role] not in types:
         raise NotAccepted("wrong_credential_type", f"an {TYPES[role]} expected")
+
+
+def _types(document: Mapping[str, Any]) -> list[Any]:
+    types = document.get("type")
+    return types if isinstance(types, list) else [types]
 
 
 def _has_context(value: Any) -> bool:
@@ -134,8 +133,8 @@ def _choose_proof(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The suite and the proof that is cheapest to verify. Each proof of a set stands alone, so one is enough."""
     given = document.get("proof")
     found: list[Any] = given if isinstance(given, list) else [given]
-    if not found or not all(isinstance(proof, dict) for proof in found):
-        raise BadForm("schema_invalid", "proof: an object, or a list of objects, expected")
+    if not 0 < len(found) <= MAX_PROOFS or not all(isinstance(proof, dict) for proof in found):
+        raise BadForm("schema_invalid", f"proof: an object, or a list of at most {MAX_PROOFS} objects, expected")
     if any("previousProof" in proof for proof in found):
         raise NotAccepted("proof_chain", "proofs that build on each other are not supported")
     by_suite: dict[str, Mapping[str, Any]] = {}
@@ -155,8 +154,8 @@ def _choose_proof(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 def _check_proof(proof: Mapping[str, Any], suite: str) -> None:
     found = faults(_SCHEMA, suite, proof)
     for fault in found:
-        if fault.path and fault.path[0] in _PROOF_CODES:
-            raise NotAccepted(_PROOF_CODES[str(fault.path[0])], f"proof.{fault}")
+        if fault.path and fault.path[0] in PROOF_CODES:
+            raise NotAccepted(PROOF_CODES[str(fault.path[0])], f"proof.{fault}")
     if found:
         inside = [Fault(("proof", *fault.path), fault.keyword, fault.message) for fault in found]
         raise _form_refusal(inside, {"proof": proof})
@@ -172,7 +171,9 @@ def _check_form(document: Mapping[str, Any], role: str) -> None:
 def _form_refusal(found: list[Fault], document: Mapping[str, Any]) -> StaylogError:
     message, errors = told(found), [(fault.field, fault.message) for fault in found]
     if all(fault.keyword == "additionalProperties" or _is_relative(document, fault) for fault in found):
-        return NotAccepted("undefined_term", f"{message}: what no context defines is covered by no signature")
+        return NotAccepted("undefined_term", f"{message}; a signature may not cover what the form does not have")
+    if any(fault.keyword == "format" for fault in found):
+        return BadForm("date_invalid", message, errors=errors)
     return BadForm("schema_invalid", message, errors=errors)
 
 
@@ -191,7 +192,7 @@ def _issuer(document: Mapping[str, Any]) -> str:
     return str(issuer["id"] if isinstance(issuer, dict) else issuer)
 
 
-def _check_method(method: str, issuer: str) -> None:
+def check_method(method: str, issuer: str) -> None:
     """The key's name is under the issuer's: its DID, or its origin."""
     if issuer.startswith("did:"):
         match = _DID_URL.fullmatch(method)
@@ -232,8 +233,13 @@ def _moment(container: Mapping[str, Any], name: str) -> datetime:
 
 
 def _statuses(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    status = document.get("credentialStatus", [])
-    return tuple(status) if isinstance(status, list) else (status,)
+    given = document.get("credentialStatus", [])
+    statuses = tuple(given) if isinstance(given, list) else (given,)
+    names = [status["id"] for status in statuses if "id" in status]
+    # In a graph they would be one: what the issuer said of the first could be read of the second.
+    if len(set(names)) != len(names):
+        raise BadForm("schema_invalid", "credentialStatus: two entries have the same id")
+    return statuses
 
 
 def _require_short(document: Mapping[str, Any], role: str, valid_until: datetime) -> None:
@@ -247,8 +253,7 @@ def _require_short(document: Mapping[str, Any], role: str, valid_until: datetime
 
 def role_of(document: Any) -> str:
     """The role that a credential claims to be for."""
-    types = document.get("type") if isinstance(document, dict) else None
     for role, name in TYPES.items():
-        if isinstance(types, list) and name in types:
+        if isinstance(document, dict) and name in _types(document):
             return role
     raise NotAccepted("wrong_credential_type", f"one of {', '.join(TYPES.values())} expected")

@@ -53,8 +53,12 @@ def resolve_jwk(name: str) -> Keys:
         raise BadKey("a did:jwk of an Ed25519 key expected: kty OKP, crv Ed25519")
     if "d" in jwk:
         raise BadKey("this did:jwk tells its secret key to everybody")
-    if jwk.get("use", "sig") != "sig":
-        raise BadKey("the key of this did:jwk is not for signatures")
+    if (
+        jwk.get("use", "sig") != "sig"
+        or jwk.get("alg", "EdDSA") not in ("EdDSA", "Ed25519")
+        or "verify" not in jwk.get("key_ops", ["verify"])
+    ):
+        raise BadKey("the key of this did:jwk is not for Ed25519 signatures (use, alg, key_ops)")
     try:
         key = _base64url(jwk["x"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,6 +1,6 @@
 """The published JSON Schemas, held against what others send: what is published is what is enforced."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,8 +9,19 @@ from jsonschema_rs import Draft202012Validator, Registry, ValidationError, Valid
 
 import schemas
 
-# A document that is all wrong is told the first things.
-MOST_FAULTS = 20
+# No list in any form is longer. The validator finds every fault before it tells the first: a list of ten thousand wrong
+# items would keep it busy for seconds.
+MAX_ITEMS = 200
+# The members of a proof whose own codes say more than that the form is wrong.
+PROOF_CODES = {
+    "type": "proof_type_not_supported",
+    "cryptosuite": "proof_type_not_supported",
+    "proofPurpose": "wrong_proof_purpose",
+    "proofValue": "proof_value_invalid",
+    "verificationMethod": "bad_verification_method",
+    "domain": "wrong_domain",
+    "@context": "context_not_allowed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +40,19 @@ class Fault:
         return f"{self.field}: {self.message}" if self.path else self.message
 
 
-def faults(schema: str, definition: str, value: Any) -> list[Fault]:
-    """What is wrong with `value` by a definition of a published schema."""
-    validator = _validator(schema, definition)
+def faults(schema: str, definition: str, value: Any, *, beside: tuple[str, ...] = ()) -> list[Fault]:
+    """What is wrong with `value` by a definition of a published schema, whatever its members named `beside` are."""
+    if isinstance(value, dict) and beside:
+        value = {name: None if name in beside else inner for name, inner in value.items()}
+    if long := next(_long_lists(value), None):
+        return [Fault(long, "maxItems", f"more than {MAX_ITEMS} items")]
+    validator = _validator(schema, definition, beside)
     if validator.is_valid(value):
         return []
-    found = []
-    for error in validator.iter_errors(value):
-        found.append(_fault(error))
-        if len(found) == MOST_FAULTS:
-            break
-    return found
+    found = [_fault(error) for error in validator.iter_errors(value)]
+    # A date that has not even the form of one is told once.
+    dates = {fault.path for fault in found if fault.keyword == "format"}
+    return [fault for fault in found if fault.keyword != "pattern" or fault.path not in dates]
 
 
 def told(found: Sequence[Fault]) -> str:
@@ -48,11 +61,25 @@ def told(found: Sequence[Fault]) -> str:
     return "; ".join(map(str, found[:3])) + more
 
 
+def _long_lists(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _long_lists(inner, (*path, name))
+    elif isinstance(value, list):
+        if len(value) > MAX_ITEMS:
+            yield path
+        for number, inner in enumerate(value):
+            yield from _long_lists(inner, (*path, number))
+
+
 @cache
-def _validator(schema: str, definition: str) -> Draft202012Validator:
+def _validator(schema: str, definition: str, beside: tuple[str, ...]) -> Draft202012Validator:
     known = {f"/schemas/{name}": schemas.load(name) for name in schemas.NAMES}
+    properties = known[f"/schemas/{schema}"]["$defs"][definition].get("properties", {})
+    properties |= {name: True for name in beside if name in properties}
     reference = {"$ref": f"/schemas/{schema}#/$defs/{definition}"}
-    return Draft202012Validator(reference, registry=Registry(list(known.items())), offline=True)
+    # With formats: the pattern of a date cannot tell whether the day exists.
+    return Draft202012Validator(reference, registry=Registry(list(known.items())), offline=True, validate_formats=True)
 
 
 def _fault(error: ValidationError) -> Fault:
@@ -84,11 +111,25 @@ def _in_words(kind: ValidationErrorKind) -> str:
         case "multipleOf":
             return f"a multiple of {facts['multiple_of']} expected"
         case "pattern":
-            return "of another form than the schema says"
+            return _patterns().get(facts["pattern"], "of another form than the schema says")
+        case "format":
+            return "a date that exists expected" if facts["format"] == "date" else "a time that exists expected"
         case "uniqueItems":
             return "an item appears twice"
         case _:
             return "none of the forms that the schema allows"
+
+
+@cache
+def _patterns() -> dict[str, str]:
+    """What each pattern of the schemas is for."""
+    found = {}
+    for name in schemas.NAMES:
+        for form in schemas.load(name).get("$defs", {}).values():
+            if "pattern" in form:
+                example = f", as {form['examples'][0]}" if "examples" in form else ""
+                found[form["pattern"]] = f"{form['title'].lower()} expected{example}"
+    return found
 
 
 def _short(value: Any) -> str:

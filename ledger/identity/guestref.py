@@ -16,8 +16,6 @@ from ledger.turns import Turns
 
 MEMORY_KIB = 19456
 PASSES = 2
-# How many may wait for each core.
-WAITING_PER_CORE = 16
 
 
 def prefixed(*parts: str | bytes) -> bytes:
@@ -46,10 +44,10 @@ class GuestReferences:
     are; beyond the queue callers are told to come back.
     """
 
-    def __init__(self, peppers: Peppers) -> None:
+    def __init__(self, peppers: Peppers, *, cores: int | None = None, waiting_per_core: int = 16) -> None:
         self._peppers = peppers
-        cores = os.cpu_count() or 1
-        self._turns = Turns("a guest reference", at_once=cores, waiting=WAITING_PER_CORE * cores)
+        cores = cores or os.cpu_count() or 1
+        self._turns = Turns("a guest reference", at_once=cores, waiting=waiting_per_core * cores)
 
     def guest_refs(self, host_did: str, guest_did: str) -> list[str]:
         refs = []

@@ -11,11 +11,11 @@ from hashlib import sha256
 from sqlalchemy import Connection
 
 from ledger.canon import base64, multikey, strict_json
-from ledger.errors import Misconfigured, NotAccepted, NotStored
+from ledger.errors import BadDID, Misconfigured, NotAccepted, NotStored
 from ledger.identity.did import OFFLINE, method_of, offline
 from ledger.log.drafts import Draft, make_draft
 from ledger.log.entries import parse_entry
-from ledger.log.members import IDV_LEVELS
+from ledger.log.members import IDV_LEVELS, check_issuer
 from ledger.store.rows import read_issuers
 
 MAX_KEYS = 16
@@ -36,7 +36,8 @@ class Issuer:
 
 
 class Registry:
-    """The issuers by role and name, as the last of `changes` left each."""
+    """The issuers by role and name, as the last of `changes` left each. A key that was in other hands counts nowhere,
+    though another role or another issuer has the same."""
 
     def __init__(self, changes: Iterable[Issuer]) -> None:
         self._known: dict[tuple[str, str], Issuer] = {}
@@ -62,7 +63,10 @@ class Registry:
         highest = known.max_idv_level or IDV_LEVELS[-1]
         if idv_level is not None and IDV_LEVELS.index(idv_level) > IDV_LEVELS.index(highest):
             raise NotAccepted("issuer_not_trusted", f"{issuer} is trusted up to {highest} only")
-        return [multikey.decode(key) for key in known.keys]
+        keys = [multikey.decode(key) for key in known.keys if key not in self.compromised]
+        if not keys:
+            raise NotAccepted("issuer_not_trusted", f"all keys of {issuer} were in other hands")
+        return keys
 
 
 def read_registry(connection: Connection, size: int) -> Registry:
@@ -89,10 +93,14 @@ def _change(index: int, data: bytes, pinned: bytes) -> Issuer:
 
 def trust(registry: Registry, role: str, issuer: str, keys: Iterable[str], max_level: str | None) -> Draft | None:
     """The entry that trusts an issuer, or one more key of one that is trusted; None when nothing would change."""
+    try:
+        check_issuer(issuer)
+    except (ValueError, BadDID) as error:
+        raise Misconfigured("issuer_invalid", f"{issuer!r} is not an issuer: {error}") from None
     known = registry.get(role, issuer)
     given, own = set(keys), _own_keys(issuer)
     if own and given - own:
-        raise Misconfigured("key_mismatch", f"{issuer} has its one key in its name, and no other")
+        raise Misconfigured("issuer_key_foreign", f"{issuer} has its one key in its name, and no other")
     given |= own
     for key in given:
         multikey.decode(key)
@@ -100,11 +108,11 @@ def trust(registry: Registry, role: str, issuer: str, keys: Iterable[str], max_l
             raise Misconfigured("issuer_key_compromised", f"{key} was pinned when its issuer was compromised")
     going_on = known is not None and known.status == "trusted"
     before = known if going_on else None
-    pinned = tuple(sorted({*given, *(before.keys if before else ())}))
+    pinned = tuple(sorted(given | ({*before.keys} - registry.compromised if before else set())))
     if not pinned:
         raise Misconfigured("issuer_key_missing", f"{issuer} needs a key: give it with --key MULTIKEY")
     if len(pinned) > MAX_KEYS:
-        raise Misconfigured("issuer_key_missing", f"an issuer has at most {MAX_KEYS} keys: remove it, and add it anew")
+        raise Misconfigured("issuer_keys_many", f"an issuer has at most {MAX_KEYS} keys: remove it, and add it anew")
     level = max_level or (before.max_idv_level if before else None)
     new = Issuer(role, issuer, "trusted", pinned, level)
     if before is not None and replace(before, since=None, index=None, at=None) == new:
@@ -122,7 +130,7 @@ def distrust(registry: Registry, role: str, issuer: str, compromised_since: str 
         status,
         compromised_since,
     ):
-        raise Misconfigured("issuer_unknown", f"{issuer} is {known.status} already")
+        raise Misconfigured("issuer_already", f"{issuer} is {known.status} already")
     return _draft(replace(known, status=status, since=compromised_since), known)
 
 
@@ -137,7 +145,7 @@ def _draft(new: Issuer, known: Issuer | None) -> Draft:
     }
     # Two changes that start from the same entry do not both happen: the second would undo the first unseen.
     start = f"issuer {new.role} {new.issuer} {known.index if known else None}"
-    return make_draft("issuer", members, key=sha256(start.encode()).digest())
+    return make_draft("issuer", members, key=sha256(start.encode("utf-8", "surrogatepass")).digest())
 
 
 def _own_keys(issuer: str) -> set[str]:

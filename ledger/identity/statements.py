@@ -15,7 +15,7 @@ from ledger.canon import did, proofs
 from ledger.canon.times import check_date, format_time, parse_moment
 from ledger.errors import BadDID, BadForm, NotAccepted
 from ledger.identity.did import Resolver
-from ledger.identity.forms import Fault, faults, told
+from ledger.identity.forms import PROOF_CODES, Fault, faults, told
 
 # How old a statement may be when it arrives, and how far clocks may be apart.
 WINDOW = timedelta(minutes=5)
@@ -26,22 +26,17 @@ _SCHEMA = "statements.v1.json"
 EMBEDDED = ("guest_credential", "host_credential", "booking_evidence", "guest_statement")
 _DIDS = ("host_did", "guest_did")
 _TEXTS = ("review_text", "private_feedback", "response_text")
-_PROOF_CODES = {
-    "type": "proof_type_not_supported",
-    "cryptosuite": "proof_type_not_supported",
-    "proofPurpose": "wrong_proof_purpose",
-    "proofValue": "proof_value_invalid",
-    "verificationMethod": "bad_verification_method",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Who makes a kind of statement, and whether it is made to be kept: such a one may be of any age."""
+    """Who makes a kind of statement, and the code for who else does. What is made to be kept may be of any age. What
+    answers somebody is heard only from whom was asked."""
 
     speaker: Callable[[Mapping[str, Any]], str | None]
     mismatch: str
     kept: bool = False
+    answers: bool = False
 
 
 def _guest(body: Mapping[str, Any]) -> str:
@@ -76,7 +71,7 @@ KINDS = {
     "BookingNotice": Kind(_host, "not_the_host", kept=True),
     "BookingClaim": Kind(_guest, "holder_mismatch", kept=True),
     "EvidenceSupplement": Kind(_nobody, "holder_mismatch"),
-    "BookingVerification": Kind(_nobody, "not_the_host"),
+    "BookingVerification": Kind(_nobody, "not_the_host", answers=True),
     "CrossPlatformReview": Kind(_host, "not_the_host"),
     "GuestConsent": Kind(_guest, "holder_mismatch"),
     "FeedbackRequest": Kind(_host, "not_the_host"),
@@ -104,8 +99,7 @@ def check(body: Any, kind: str) -> None:
     for name in EMBEDDED:
         if isinstance(body.get(name), dict) and "credential_uri" in body[name]:
             raise BadForm("credential_by_reference", f"{name}: send the credential itself, not where to fetch it")
-    found = [fault for fault in faults(_SCHEMA, kind, body) if not fault.path or fault.path[0] not in EMBEDDED]
-    if found:
+    if found := faults(_SCHEMA, kind, body, beside=EMBEDDED):
         raise _refusal(found)
     for name in _DIDS:
         if name in body:
@@ -123,8 +117,10 @@ def verify(
     speaker: str | None = None,
     challenge: str | None = None,
 ) -> Signed:
-    """Who signed `body`, a statement of this kind for the ledger at `domain`. `speaker` is whom to expect where the
-    body does not say; without one, whoever signed is told."""
+    """Who signed `body`, a statement of this kind for the ledger at `domain`. Whom the body names must have signed, and
+    `speaker` where one is expected. An EvidenceSupplement names nobody: whoever signed is told."""
+    if KINDS[kind].answers and speaker is None:
+        raise ValueError(f"a {kind} is heard only from whom was asked: name the speaker")
     check(body, kind)
     proof, rule = body["proof"], KINDS[kind]
     # A StayReceipt may leave it out: the host does not know which ledger the guest will use.
@@ -137,9 +133,9 @@ def verify(
         raise NotAccepted("stale_proof", f"the proof was created at {proof['created']}, not within five minutes of now")
     method = proof["verificationMethod"]
     signer = method.partition("#")[0]
-    expected = speaker or rule.speaker(body) or signer
-    if signer != expected:
-        raise NotAccepted(rule.mismatch, f"signed by a key of {signer}, not of {expected}")
+    for expected in (rule.speaker(body), speaker):
+        if expected not in (None, signer):
+            raise NotAccepted(rule.mismatch, f"signed by a key of {signer}, not of {expected}")
     keys = resolve(signer)
     if method not in keys:
         raise NotAccepted("bad_verification_method", f"{method} is not a key that may assert for {signer}")
@@ -189,14 +185,14 @@ def _refusal(found: list[Fault]) -> BadDID | BadForm | NotAccepted:
     message, errors = told(found), [(fault.field, fault.message) for fault in found]
     for fault in found:
         first, last = (fault.path[0], fault.path[-1]) if fault.path else ("", "")
-        if first == "proof" and len(fault.path) == 2 and last in _PROOF_CODES:
-            return NotAccepted(_PROOF_CODES[str(last)], message)
+        if first == "proof" and len(fault.path) == 2 and last in PROOF_CODES:
+            return NotAccepted(PROOF_CODES[str(last)], message)
         if last in _DIDS and fault.keyword == "anyOf":
             return BadDID(f"{message}: a did:web, did:key or did:jwk in its one spelling expected")
         if first == "ratings" and fault.keyword == "enum":
             return BadForm("rating_out_of_range", message, errors=errors)
         if last in _TEXTS and fault.keyword == "maxLength":
             return BadForm("text_too_long", message, errors=errors)
-        if last in ("check_in", "check_out") and fault.keyword == "pattern":
+        if fault.keyword == "format" or last in ("check_in", "check_out") and fault.keyword == "pattern":
             return BadForm("date_invalid", message, errors=errors)
     return BadForm("schema_invalid", message, errors=errors)

@@ -89,7 +89,7 @@ def parse_entry(data: bytes) -> Entry:
     return entry
 
 
-def make_entry(type_: str, **members: Any) -> Entry:
+def make_entry(type_: str, /, **members: Any) -> Entry:
     """The entry of these members, checked as a reader would check it."""
     return parse_entry(jcs.dumps({"type": type_, "v": 1, **members}))
 

@@ -4,11 +4,10 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 
-from nacl.exceptions import BadSignatureError
-from nacl.signing import SigningKey, VerifyKey
+from nacl.signing import SigningKey
 
-from ledger.canon import base64
-from ledger.errors import BadBase64, BadNote, NotProved
+from ledger.canon import base64, ed25519
+from ledger.errors import BadBase64, BadKey, BadNote, NotProved
 
 ED25519 = 0x01
 COSIGNATURE = 0x04
@@ -33,6 +32,10 @@ class Verifier:
         check_key_name(self.name)
         if self.algorithm not in (ED25519, COSIGNATURE) or len(self.public_key) != 32:
             raise BadNote("vkey_malformed", "only Ed25519 keys of type 01 (log) and 04 (cosignature) are supported")
+        try:
+            ed25519.check_key(self.public_key)
+        except BadKey as error:
+            raise BadNote("vkey_malformed", str(error)) from None
 
     @classmethod
     def parse(cls, vkey: str) -> "Verifier":
@@ -58,11 +61,7 @@ class Verifier:
         return sha256(self.name.encode() + b"\n" + bytes([self.algorithm]) + self.public_key).digest()[:4]
 
     def verify(self, message: bytes, signature: bytes) -> bool:
-        try:
-            VerifyKey(self.public_key).verify(message, signature)
-        except (BadSignatureError, ValueError):
-            return False
-        return True
+        return ed25519.verify(self.public_key, message, signature)
 
 
 @dataclass(frozen=True, slots=True)

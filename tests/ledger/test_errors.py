@@ -9,7 +9,7 @@ import audits
 import ledger
 from ledger import errors
 from ledger.errors import StaylogError
-from ledger.identity import credentials, statements
+from ledger.identity import forms, statements
 
 SOURCES = [path for package in (api, audits, ledger) for path in Path(str(package.__file__)).parent.rglob("*.py")]
 
@@ -34,8 +34,8 @@ def test_the_drawing_names_every_code_at_its_class() -> None:
         ("NotStored", "not_stored"),
         ("BadRequest", "parameter_invalid"),
     }
-    tables = [*statements._PROOF_CODES.values(), *credentials._PROOF_CODES.values()]
-    used |= {("NotAccepted", code) for code in [*tables, *(kind.mismatch for kind in statements.KINDS.values())]}
+    mismatches = (kind.mismatch for kind in statements.KINDS.values())
+    used |= {("NotAccepted", code) for code in [*forms.PROOF_CODES.values(), *mismatches]}
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(errors, node.func.id)):

@@ -99,6 +99,22 @@ def test_a_key_is_never_written_over_another(tmp_path: Path) -> None:
         write_key(tmp_path / "key")
 
 
+def test_what_lies_beside_a_key_is_not_touched(tmp_path: Path) -> None:
+    """A crash, or somebody else, may have left a file there; a refused key leaves none."""
+    key = write_key(tmp_path / "key")
+    (tmp_path / "key.new").hardlink_to(tmp_path / "key")
+    with pytest.raises(FileExistsError):
+        write_key(tmp_path / "key")
+    assert read_key(tmp_path / "key") == key
+    (tmp_path / "victim").write_text("x")
+    (tmp_path / "other.new").symlink_to(tmp_path / "victim")
+    write_key(tmp_path / "other")
+    assert (tmp_path / "victim").read_text() == "x"
+    assert not (tmp_path / "other").is_symlink()
+    assert (tmp_path / "other").stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in tmp_path.iterdir()} == {"key", "key.new", "other", "other.new", "victim"}
+
+
 def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     write_key(tmp_path / "key")
     (tmp_path / "key").chmod(0o640)

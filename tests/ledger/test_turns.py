@@ -6,6 +6,7 @@ import pytest
 
 from ledger.errors import Unavailable
 from ledger.turns import Turns
+from tests.waiting import until
 
 
 def test_as_many_as_may_go_on_and_some_wait() -> None:
@@ -27,8 +28,7 @@ def test_as_many_as_may_go_on_and_some_wait() -> None:
     inside.wait()
     waiting = Thread(target=late)
     waiting.start()
-    while turns._places._value:
-        pass
+    until(lambda: turns._places._value == 0)
     with pytest.raises(Unavailable, match="too many wait for tea already") as refused, turns:
         pass
     assert refused.value.code == "busy"

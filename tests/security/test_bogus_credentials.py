@@ -4,60 +4,56 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
-from threading import Event, Lock
+
+import pytest
 
 from ledger.canon import proofs
-from ledger.canon.rdf import Canonicaliser
-from ledger.errors import StaylogError
+from ledger.canon.rdf import MAX_WAITING, Canonicaliser
+from ledger.errors import StaylogError, Unavailable
 from ledger.identity import contexts
 from ledger.identity.credentials import verify
 from tests.identities import GUEST, ISSUER, NOW, TRUST, Speaker, credential, hear, signed, statement
 
 PER_SECOND = 300
 SECONDS = 2
+# They come in crowds, as floods do.
+CROWD = 30
 
 
 def test_300_bogus_credentials_a_second_do_not_stop_a_review() -> None:
     """They name a trusted issuer, have the right form and times, and are signed by somebody else: only the graph tells.
 
-    In forty threads, as a service would have them: more than the queue takes.
+    Each in a thread of its own, as in a service. Of each crowd one is looked at, eight wait, and the rest are told to
+    come back; a review and its credential, both signed over JCS, are verified meanwhile.
     """
     canonize = Canonicaliser(contexts.pinned({url: contexts._read(url) for url in contexts.PINS})).canonize
     bogus = signed(credential(), proofs.ED25519_2020, Speaker(9, ISSUER.did, "/keys/1"))
-    verdicts: Counter[str] = Counter()
-    counting, over = Lock(), Event()
 
-    def attack(due: float) -> None:
+    def attack(due: float) -> str:
         time.sleep(max(0, due - time.monotonic()))
-        if over.is_set():
-            return
         try:
             verify(bogus, "guest", TRUST, NOW, canonize)
-            code = "accepted"
         except StaylogError as refusal:
-            code = refusal.code
-        with counting:
-            verdicts[code] += 1
+            return refusal.code
+        return "accepted"
 
-    review = statement("ReviewSubmission")
-    took = []
-    with ThreadPoolExecutor(40) as attackers:
+    review, took = statement("ReviewSubmission"), []
+    with ThreadPoolExecutor(CROWD) as attackers:
         began = time.monotonic()
-        for number in range(PER_SECOND * SECONDS):
-            attackers.submit(attack, began + number / PER_SECOND)
-        while time.monotonic() < began + SECONDS:
+        dues = [began + number // CROWD * CROWD / PER_SECOND for number in range(PER_SECOND * SECONDS)]
+        attacks = [attackers.submit(attack, due) for due in dues]
+        while not all(attack.done() for attack in attacks):
             start = time.monotonic()
             assert hear(review, "ReviewSubmission").speaker == GUEST.did
             verdict = verify(review["guest_credential"], "guest", TRUST, NOW, canonize)
             took.append(time.monotonic() - start)
             assert (verdict.suite, verdict.subject) == (proofs.EDDSA_JCS, GUEST.did)
-            time.sleep(0.01)
-        over.set()
-    assert verdicts.keys() <= {"proof_invalid", "busy"}
-    assert verdicts["proof_invalid"] > 0
-    # Every review was verified at once: an order of magnitude below what anybody would notice.
-    assert len(took) >= 5 * SECONDS
-    assert median(took) < 0.25
+            time.sleep(0.005)
+    verdicts = Counter(attack.result() for attack in attacks)
+    assert verdicts.keys() == {"proof_invalid", "busy"}
+    assert verdicts.total() == PER_SECOND * SECONDS
+    # It takes a few milliseconds; the limit is for machines that do other work as well.
+    assert median(took) < 0.5
 
 
 def test_whoever_signs_with_jcs_never_waits_for_a_graph() -> None:
@@ -65,12 +61,10 @@ def test_whoever_signs_with_jcs_never_waits_for_a_graph() -> None:
     canonicaliser = Canonicaliser(contexts.pinned({url: contexts._read(url) for url in contexts.PINS}), waiting=0)
     graph, plain = credential(suites=(proofs.ED25519_2020,)), credential()
     with canonicaliser._turns:
-        try:
+        with pytest.raises(Unavailable) as refused:
             verify(graph, "guest", TRUST, NOW, canonicaliser.canonize)
-            code = "accepted"
-        except StaylogError as refusal:
-            code = refusal.code
-        assert code == "busy"
+        assert refused.value.code == "busy"
         assert verify(plain, "guest", TRUST, NOW, canonicaliser.canonize).suite == proofs.EDDSA_JCS
         assert hear(statement("ReviewSubmission"), "ReviewSubmission")
     assert verify(graph, "guest", TRUST, NOW, canonicaliser.canonize).suite == proofs.ED25519_2020
+    assert MAX_WAITING == 8

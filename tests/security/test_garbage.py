@@ -11,7 +11,7 @@ from api.codes import CODES
 from ledger.canon import proofs
 from ledger.errors import StaylogError
 from ledger.identity.statements import KINDS
-from tests.identities import CHALLENGE, HOST, ISSUER, bodies, credential, hear, judge, signed, statement
+from tests.identities import CHALLENGE, ISSUER, bodies, credential, hear, judge, signed, statement
 from tests.ledger.identity.test_credentials import places
 
 _values = st.recursive(
@@ -112,9 +112,24 @@ def test_garbage_that_a_speaker_signed(data: st.DataObject) -> None:
         assert found.speaker == speaker.did
 
 
+@settings(max_examples=200)
+@given(st.data())
+def test_garbage_in_several_places_of_a_statement(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(list(KINDS)))
+    speaker, body = bodies()[kind]
+    for name in data.draw(st.lists(st.sampled_from(sorted(body)), min_size=1, max_size=5)):
+        body[name] = data.draw(_values)
+    challenge = CHALLENGE if kind == "BookingVerification" else None
+    signed_body = speaker.sign(body, challenge=challenge)
+    if data.draw(st.booleans()):
+        signed_body["proof"] = data.draw(_values)
+    found = verdict(hear, signed_body, kind)
+    if not isinstance(found, StaylogError):
+        assert found.speaker == speaker.did
+
+
 @given(_values)
 def test_garbage_for_a_document(value: Any) -> None:
     assert isinstance(verdict(judge, value), StaylogError)
     for kind in KINDS:
         assert isinstance(verdict(hear, value, kind), StaylogError)
-    assert HOST.did

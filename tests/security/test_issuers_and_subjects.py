@@ -20,7 +20,7 @@ from tests.identities import (
     signed,
     statement,
 )
-from tests.security.verdicts import refused, unheard
+from tests.security.verdicts import refused, subject, unheard
 
 
 def test_issuers_that_are_not_trusted() -> None:
@@ -48,8 +48,9 @@ def test_another_issuers_credential_under_a_trusted_name() -> None:
 def test_self_issued() -> None:
     me = Speaker(9)
     trust = Registry([Issuer("guest", me.did, "trusted", (me.multikey,))])
-    assert refused(credential(issuer=me, id=me.did), trust=trust) == "self_issued"
-    assert refused(signed({**credential(id=IDV), "issuer": {"id": IDV}})) == "self_issued"
+    mine = {**subject(credential(), id=me.did), "issuer": me.did}
+    assert refused(signed(mine, speaker=me), trust=trust) == "self_issued"
+    assert refused(signed({**subject(credential(), id=IDV), "issuer": {"id": IDV}})) == "self_issued"
 
 
 def test_wrong_types() -> None:
@@ -100,8 +101,10 @@ def test_validity() -> None:
     assert refused(signed(without)) == "missing_expiry"
     old = {**without, "expirationDate": "2030-01-01T00:00:00Z"}
     assert refused(signed(old)) == "missing_expiry"
-    for wrong in ("2030-01-01", "2030-01-01T00:00:00", "2030-01-01 00:00:00Z", "tomorrow", 1893456000, None):
-        assert refused(signed({**document, "validUntil": wrong})) == "schema_invalid"
+    for wrong in ("2030-01-01", "2030-01-01T00:00:00", "2030-01-01 00:00:00Z", "tomorrow"):
+        assert refused(signed({**document, "validUntil": wrong})) == "date_invalid"
+    for other in (1893456000, None, ["2030-01-01T00:00:00Z"]):
+        assert refused(signed({**document, "validUntil": other})) == "schema_invalid"
 
 
 def test_a_status_of_another_type() -> None:

@@ -62,7 +62,7 @@ def test_numbers_and_surrogates_that_readers_differ_about(text: str, code: str) 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_a_hundred_thousand_levels(opening: str) -> None:
-    assert unread(opening * 100_000) in ("too_deep", "malformed_json")
+    assert unread(opening * 100_000) == "too_deep"
     assert unread("[" * 100_000 + "]" * 100_000) == "too_deep"
 
 
@@ -79,8 +79,5 @@ def test_unicode_is_kept_as_it_was_signed() -> None:
     assert hear(body, "HostResponse")
     body["response_text"] = unicodedata.normalize("NFD", body["response_text"])
     assert unheard(body, "HostResponse") == "proof_invalid"
-    assert unheard(statement("HostResponse", host_did="did:web:café.example"), "HostResponse") in (
-        "schema_invalid",
-        "did_not_canonical",
-    )
+    assert unheard(statement("HostResponse", host_did="did:web:café.example"), "HostResponse") == "did_not_canonical"
     assert refused(signed(subject(credential(), id="did:web:café.example"))) == "schema_invalid"

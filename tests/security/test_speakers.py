@@ -91,8 +91,8 @@ def test_replays() -> None:
 
 @pytest.mark.parametrize("domain", [LEDGER + "/", LEDGER.upper(), "https://ledger.example:443", "ledger.example"])
 def test_domains_are_compared_as_text(domain: str) -> None:
-    _, body = HOST, {"type": "FeedbackRequest", "host_did": HOST.did}
-    assert unheard(HOST.sign(body, domain=domain), "FeedbackRequest") in ("wrong_domain", "schema_invalid")
+    body = {"type": "FeedbackRequest", "host_did": HOST.did}
+    assert unheard(HOST.sign(body, domain=domain), "FeedbackRequest") == "wrong_domain"
 
 
 @pytest.mark.parametrize(
@@ -129,6 +129,8 @@ def test_dids_that_have_no_key_here(name: str, code: str) -> None:
         {"x": None},
         {"x": "A" * 44},
         {"use": "enc"},
+        {"alg": "HS256"},
+        {"key_ops": ["encrypt"]},
     ],
     ids=str,
 )

@@ -8,10 +8,11 @@ import pytest
 from nacl.signing import SigningKey
 
 from ledger.canon import base58, ed25519, multikey
-from ledger.errors import BadEntry, BadKey, StaylogError
+from ledger.errors import BadEntry, BadKey, BadNote, StaylogError
 from ledger.identity.did import offline
 from ledger.identity.issuers import Registry, trust
 from ledger.log.drafts import make_draft
+from ledger.log.note import COSIGNATURE, ED25519, Verifier
 
 P = 2**255 - 19
 ORDER_8 = "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"
@@ -49,12 +50,14 @@ def pin(key: bytes) -> object:
             lambda key: trust(Registry([]), "guest", "https://idv.example", [multikey.encode(key)], None), id="issuer"
         ),
         pytest.param(pin, id="entry"),
+        pytest.param(lambda key: Verifier("ledger.example/log", ED25519, key), id="vkey"),
+        pytest.param(lambda key: Verifier("witness.example", COSIGNATURE, key), id="witness"),
     ],
 )
 def test_keys_of_small_order_are_refused_everywhere(take: Callable[[bytes], object], key: bytes) -> None:
     with pytest.raises(StaylogError) as refused:
         take(key)
-    assert isinstance(refused.value, BadKey | BadEntry)
+    assert isinstance(refused.value, BadKey | BadEntry | BadNote)
     if isinstance(refused.value, BadKey):
         assert refused.value.code == "key_not_acceptable"
 

@@ -1,5 +1,6 @@
 """Canonical N-Quads: nothing is left out silently, nothing takes for ever, and two implementations agree."""
 
+import re
 import time
 from copy import deepcopy
 from threading import Barrier, Event, Thread
@@ -10,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import schemas
 from ledger.canon import jcs
-from ledger.canon.rdf import MAX_BLANK_NODES, Canonicaliser
+from ledger.canon.rdf import MAX_BLANK_NODES, MAX_QUADS, Canonicaliser
 from ledger.errors import NotAccepted, StaylogError, Unavailable
 from ledger.identity import contexts
 from tests.identities import CLAIMS, GUEST_CLAIMS, HOST_CLAIMS, NOW, PROPERTY, STATUS, canonize, credential
+from tests.waiting import until
 
 CONTEXTS = {url: contexts._read(url) for url in contexts.PINS}
 
@@ -43,6 +46,14 @@ def refusal(document: Any) -> str:
         ({"type": "Nope"}, "undefined_term"),
         ({"type": ["Nope"]}, "undefined_term"),
         ({"id": "relative"}, "undefined_term"),
+        ({"id": "//evil.example/x"}, "undefined_term"),
+        ({"id": "urn:x: b"}, "undefined_term"),
+        ({"id": "https://a.example/<b>"}, "undefined_term"),
+        ({"idv_method": 9.7}, "schema_invalid"),
+        ({"idv_method": [0.1 + 0.2]}, "schema_invalid"),
+        ({"idv_method": "half a pair \ud800"}, "schema_invalid"),
+        ({"@type": None}, "schema_invalid"),
+        ({"@set": [[]], "idv_level": {}}, "schema_invalid"),
         ({"id": "../up"}, "undefined_term"),
         ({"id": ""}, "undefined_term"),
         ({"idv_method": "bell \a"}, "schema_invalid"),
@@ -128,6 +139,14 @@ def test_a_graph_that_is_too_large_is_refused() -> None:
     assert refusal(graph("host", properties=[*places, {"listing_id": "x"}], reputation=None)) == "too_complex"
 
 
+def test_a_graph_of_too_many_quads_is_refused() -> None:
+    nodes = [{"@id": f"urn:n:{number}", "https://example.org/p": [1, 2, 3, 4]} for number in range(MAX_QUADS // 4)]
+    document = {"@context": {}, "@graph": nodes}
+    assert canonize(document)[0].count(b"\n") == MAX_QUADS
+    nodes[0]["https://example.org/p"] = [1, 2, 3, 4, 5]
+    assert refusal(document) == "too_complex"
+
+
 def test_symmetry_without_any_term_of_ours_is_refused() -> None:
     """Case 074 of the W3C's rdf-canon suite is a clique of blank nodes."""
     nodes = [{"id": f"_:n{number}", "proof": [{"id": f"_:n{other}"} for other in range(10)]} for number in range(10)]
@@ -155,8 +174,7 @@ def test_more_than_eight_do_not_wait() -> None:
     threads = [Thread(target=hold), *(Thread(target=wait) for _ in range(8))]
     for thread in threads:
         thread.start()
-    while canonicaliser._turns._places._value > 0:
-        time.sleep(0.001)
+    until(lambda: canonicaliser._turns._places._value == 0)
     try:
         canonicaliser.canonize(document)
     except Unavailable as error:
@@ -211,10 +229,11 @@ _words = st.text(
 _moments = st.datetimes(min_value=NOW.replace(tzinfo=None, year=2020)).map(
     lambda moment: moment.isoformat(timespec="seconds") + "+02:00"
 )
-_ids = st.integers(0, 10**9).map(lambda number: f"https://idv.example/credentials/{number}")
+# Whatever the published form lets pass.
+_ids = st.from_regex(re.compile(schemas.load("common.v1.json")["$defs"]["uri"]["pattern"], re.ASCII), fullmatch=True)
 _ratings = st.integers(10, 50).map(lambda tenths: tenths / 10)
 _counts = st.integers(0, 2**53 - 1)
-_dids = st.sampled_from([GUEST_CLAIMS["id"], HOST_CLAIMS["id"], "urn:uuid:1", "https://guests.example/7?q=1#x"])
+_dids = _ids | st.sampled_from([GUEST_CLAIMS["id"], HOST_CLAIMS["id"], "urn:uuid:1", "https://guests.example/7?q=1#x"])
 
 
 def some(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -262,7 +281,7 @@ _hosts = some(
             {
                 "aggregate_rating": _ratings,
                 "rating_count": _counts,
-                "response_rate_pct": st.integers(0, 1000).map(lambda tenths: tenths / 10),
+                "response_rate_pct": st.integers(0, 100),
                 "cancellation_rate_pct": st.integers(0, 100),
                 "reputation_updated_at": _moments,
             },

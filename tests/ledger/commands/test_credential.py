@@ -69,7 +69,8 @@ def test_a_key_is_for_its_owner_and_never_overwritten(folder: Folder) -> None:
     assert "(key_exists)" in again.output
     elsewhere = run("key", "new", str(folder.path / "no" / "such.key"))
     assert elsewhere.exit_code == 1
-    assert "(key_unreadable)" in elsewhere.output
+    assert "(key_unwritable)" in elsewhere.output
+    assert [each.name for each in folder.path.iterdir()] == ["issuer.key"]
     assert "Traceback" not in elsewhere.output
 
 
@@ -138,6 +139,57 @@ def test_a_ledger_judges_by_its_own_issuers(folder: Folder, running: Running) ->
     assert "yes, by this ledger" in done.output
 
 
+def test_two_ways_to_trust_are_one_too_many(folder: Folder) -> None:
+    done = folder.verify(folder.issue("guest"), "--key", folder.multikey, "--data", str(folder.path))
+    assert done.exit_code == 2
+    assert "give one" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--days", "91"], "missing_status"),
+        (["--issuer", GUEST.did], "bad_verification_method"),
+        (["--issuer", "http://idv.example"], "issuer_key_mismatch"),
+        (["--issuer", "idv.example"], "schema_invalid"),
+        (["--issuer", IDV, "--verification-method", "https://other.example/keys/1"], "issuer_key_mismatch"),
+        (["--issuer", IDV, "--verification-method", "foo"], "issuer_key_mismatch"),
+        (["--suite", proofs.EDDSA_JCS, "--suite", proofs.EDDSA_JCS], "schema_invalid"),
+        (["--id", "not a name"], "schema_invalid"),
+        (["--method", "\udcff"], "malformed_json"),
+        (["--verification-method", "\udcff"], "malformed_json"),
+    ],
+)
+def test_what_no_ledger_would_accept_is_not_issued(folder: Folder, options: list[str], code: str) -> None:
+    key = str(folder.path / "issuer.key")
+    done = run("credential", "issue", "guest", "--issuer-key", key, *GUEST_OPTIONS, *options)
+    assert done.exit_code == 1
+    assert f"({code})" in done.output
+    assert "proofValue" not in done.output
+
+
+def test_nobody_issues_for_themselves(folder: Folder) -> None:
+    key = str(folder.path / "issuer.key")
+    done = run("credential", "issue", "guest", "--issuer-key", key, *GUEST_OPTIONS, "--subject", folder.did)
+    assert (done.exit_code, "(self_issued)" in done.output) == (1, True)
+
+
+def test_texts_of_others_do_not_command_the_terminal(folder: Folder) -> None:
+    done = folder.verify('{"type":["OpenSTRGuestCredential"],"issuer":"\\u001b[2J\\u001b[32mvalid"}')
+    assert done.exit_code == 1
+    assert "\x1b" not in done.output
+    assert "\\x1b[2J" in done.output
+
+
+def test_a_refusal_as_json(folder: Folder) -> None:
+    document = folder.issue("guest")
+    document["credentialSubject"]["issuer_guest_id"] = "g-56"
+    done = folder.verify(document, "--json")
+    assert done.exit_code == 1
+    told = json.loads(done.stdout)
+    assert (told["valid"], told["code"]) == (False, "proof_invalid")
+
+
 def test_the_verdict_as_json(folder: Folder) -> None:
     told = json.loads(folder.verify(folder.issue("guest"), "--json").output)
     assert told["valid"] is True
@@ -178,7 +230,12 @@ def test_more_claims_come_from_a_file(folder: Folder) -> None:
     document = folder.issue("guest", "--claims", str(more))
     assert document["credentialSubject"]["age_range"] == "25_34"
     assert folder.verify(document).exit_code == 0
-    for wrong, code in (('{"nickname": "x"}', "no member 'nickname'"), ("[]", "JSON object"), ("{", "malformed_json")):
+    for wrong, code in (
+        ('{"nickname": "x"}', "no member 'nickname'"),
+        ('{"idv_level": "payment_verified"}', "idv_level is given by an option already"),
+        ("[]", "JSON object"),
+        ("{", "malformed_json"),
+    ):
         more.write_text(wrong)
         key = str(folder.path / "issuer.key")
         done = run("credential", "issue", "guest", "--issuer-key", key, *GUEST_OPTIONS, "--claims", str(more))
@@ -248,6 +305,8 @@ def test_only_a_receipt_needs_no_domain(folder: Folder) -> None:
         ('{"type":["HostResponse"]}', "schema_invalid"),
         ('{"type":"HostResponse"}', "schema_invalid"),
         ('{"type":"FeedbackRequest","host_did":"did:web:A"}', "did_not_canonical"),
+        ('{"type":"FeedbackRequest","host_did":"did:web:a.example"}', "not_the_host"),
+        (json.dumps("x" * 300_000), "too_large"),
     ],
 )
 def test_what_is_no_statement_is_not_signed(folder: Folder, text: str, code: str) -> None:
@@ -265,11 +324,13 @@ def test_a_domain_has_one_spelling(folder: Folder) -> None:
 
 
 def test_the_pepper_is_rotated(running: Running) -> None:
-    done = staylog(running, "key", "rotate-pepper")
+    done = run("key", "rotate-pepper", "--data", str(running.settings.data))
     assert done.exit_code == 0, done.output
     assert "p2" in done.output
     assert read_service_keys(running.settings.service_keys).peppers.current == "p2"
     assert [key_id for key_id, _ in running.reopen().keys.peppers] == ["p2", "p1"]
+    nowhere = run("key", "rotate-pepper", "--data", str(running.settings.data / "nowhere"))
+    assert (nowhere.exit_code, "(not_initialised)" in nowhere.output) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,14 @@ def test_a_did_key_needs_no_key(running: Running) -> None:
     [
         (["add", "guest", IDV], 1, "--key MULTIKEY"),
         (["add", "guest", IDV, "--key", "z6Mk"], 1, "(key_not_acceptable)"),
-        (["add", "guest", "idv.example", "--key", ISSUER.multikey], 1, "a DID or an https URL expected"),
+        (["add", "guest", "idv.example", "--key", ISSUER.multikey], 1, "(issuer_invalid)"),
+        (["add", "guest", "https://idv.example/\udcff", "--key", ISSUER.multikey], 1, "(issuer_invalid)"),
+        (["add", "guest", THIEF.did, "--key", ISSUER.multikey], 1, "(issuer_key_foreign)"),
         (["add", "host", IDV, "--key", ISSUER.multikey, "--max-level", "email_verified"], 2, "hosts have no levels"),
         (["add", "agent", IDV], 2, "agent"),
         (["remove", "guest", IDV], 1, "(issuer_unknown)"),
-        (["remove", "guest", IDV, "--compromised-since", "yesterday"], 1, "(issuer_unknown)"),
+        (["remove", "guest", IDV, "--compromised-since", "yesterday"], 2, "YYYY-MM-DDTHH:MM:SSZ expected"),
+        (["remove", "guest", IDV, "--compromised-since", "2999-01-01T00:00:00Z"], 2, "in the future"),
     ],
 )
 def test_what_cannot_be_done_is_explained(running: Running, arguments: list[str], status: int, told: str) -> None:
@@ -65,9 +68,16 @@ def test_what_cannot_be_done_is_explained(running: Running, arguments: list[str]
     assert entries(running) == []
 
 
-def test_a_time_that_is_none_is_explained(running: Running) -> None:
+def test_a_name_that_looks_like_markup_is_listed(running: Running) -> None:
+    odd = f"{IDV}/[/red]"
+    assert staylog(running, "issuer", "add", "guest", odd, "--key", ISSUER.multikey).exit_code == 0
+    listed = staylog(running, "issuer", "list")
+    assert listed.exit_code == 0, listed.output
+    assert odd in listed.output
+
+
+def test_nobody_is_removed_twice(running: Running) -> None:
     staylog(running, "issuer", "add", "guest", IDV, "--key", ISSUER.multikey)
-    done = staylog(running, "issuer", "remove", "guest", IDV, "--compromised-since", "yesterday")
-    assert done.exit_code == 1
-    assert "YYYY-MM-DDTHH:MM:SSZ expected" in done.output
-    assert len(entries(running)) == 1
+    assert staylog(running, "issuer", "remove", "guest", IDV).exit_code == 0
+    done = staylog(running, "issuer", "remove", "guest", IDV)
+    assert (done.exit_code, "(issuer_already)" in done.output) == (1, True)

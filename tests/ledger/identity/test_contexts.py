@@ -34,7 +34,13 @@ def test_no_term_is_left_to_a_default_and_all_are_protected() -> None:
 @pytest.mark.parametrize("definition", CLAIMS)
 def test_every_claim_has_a_term(definition: str) -> None:
     """With the type that its values have: a flag, a number and a time are not text."""
-    types = {"boolean": "boolean", "count": "integer", "rating": "double", "percentage": "double", "moment": "dateTime"}
+    types = {
+        "boolean": "boolean",
+        "count": "integer",
+        "rating": "double",
+        "percentage": "integer",
+        "moment": "dateTime",
+    }
     for name, form in CREDENTIALS[definition]["properties"].items():
         if name == "id":
             continue

@@ -1,6 +1,7 @@
 """What is kept of a guest, against the definition by another library; and that it leads nowhere else."""
 
 import hmac
+import os
 from hashlib import sha256
 from itertools import combinations
 
@@ -9,6 +10,7 @@ from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.errors import Unavailable
 from ledger.identity.guestref import GuestReferences, guest_ref, person, prefixed
 from ledger.keys import Peppers
 
@@ -95,3 +97,18 @@ def test_after_a_rotation_a_guest_is_known_again() -> None:
 @pytest.mark.parametrize("spelled", [GUEST + "#key", GUEST + " "])
 def test_other_spellings_are_other_guests(spelled: str) -> None:
     assert guest_ref("p1", PEPPER, HOST, spelled) != guest_ref("p1", PEPPER, HOST, GUEST)
+
+
+def test_beyond_the_queue_callers_are_told_to_come_back() -> None:
+    references = GuestReferences(Peppers({"p1": PEPPER}), cores=1, waiting_per_core=0)
+    with references._turns, pytest.raises(Unavailable) as refused:
+        references.guest_refs(HOST, GUEST)
+    assert refused.value.code == "busy"
+    assert references.guest_refs(HOST, GUEST) == [guest_ref("p1", PEPPER, HOST, GUEST)]
+
+
+def test_as_many_are_made_at_once_as_there_are_cores() -> None:
+    references = GuestReferences(Peppers({"p1": PEPPER}))
+    cores = os.cpu_count() or 1
+    assert references._turns._inside._value == cores
+    assert references._turns._places._value == cores + 16 * cores

@@ -27,7 +27,7 @@ def test_one_proof_is_not_in_a_list() -> None:
         ({"idv_level": "very_verified"}, "one of email_verified"),
         ({"idv_method": None}, "'idv_method' is missing"),
         ({"nickname": "x"}, "no member 'nickname'"),
-        ({"id": "guest 55"}, "credentialSubject.id: of another form"),
+        ({"id": "guest 55"}, "credentialSubject.id: absolute uri expected"),
         ({"idv_level": "email_verified"}, "payment_verified expected"),
     ],
 )
