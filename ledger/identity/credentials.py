@@ -18,7 +18,7 @@ from ledger.canon.times import parse_moment
 from ledger.errors import BadForm, NotAccepted, StaylogError
 from ledger.identity import contexts
 from ledger.identity.did import method_of
-from ledger.identity.forms import PROOF_CODES, Fault, faults, told
+from ledger.identity.forms import PROOF_CODES, Fault, faults, listed, told
 
 MAX_BYTES = 64 * 1024
 MAX_PROOFS = 4
@@ -169,7 +169,7 @@ def _check_form(document: Mapping[str, Any], role: str) -> None:
 
 
 def _form_refusal(found: list[Fault], document: Mapping[str, Any]) -> StaylogError:
-    message, errors = told(found), [(fault.field, fault.message) for fault in found]
+    message, errors = told(found), listed(found)
     if all(fault.keyword == "additionalProperties" or _is_relative(document, fault) for fault in found):
         return NotAccepted("undefined_term", f"{message}; a signature may not cover what the form does not have")
     if any(fault.keyword == "format" for fault in found):

@@ -12,6 +12,7 @@ import schemas
 # No list in any form is longer. The validator finds every fault before it tells the first: a list of ten thousand wrong
 # items would keep it busy for seconds.
 MAX_ITEMS = 200
+MOST_LISTED = 20
 # The members of a proof whose own codes say more than that the form is wrong.
 PROOF_CODES = {
     "type": "proof_type_not_supported",
@@ -70,6 +71,11 @@ def _long_lists(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[
             yield path
         for number, inner in enumerate(value):
             yield from _long_lists(inner, (*path, number))
+
+
+def listed(found: Sequence[Fault]) -> list[tuple[str, str]]:
+    """Where and what, for machines: the first of many."""
+    return [(fault.field, fault.message) for fault in found[:MOST_LISTED]]
 
 
 @cache

@@ -12,7 +12,7 @@ from ledger.canon.times import format_time
 from ledger.errors import BadForm
 from ledger.identity import contexts
 from ledger.identity.credentials import TYPES, check_method, examine
-from ledger.identity.forms import faults, told
+from ledger.identity.forms import faults, listed, told
 
 # RFC-004 demands the first; the second is verified some twenty times faster.
 DEFAULT_SUITES = (proofs.ED25519_2020, proofs.EDDSA_JCS)
@@ -47,7 +47,7 @@ def issue(
     # Before anything is signed: it has a JSON form, the closed form, and a key whose name is the issuer's.
     jcs.dumps([document, method])
     if wrong := faults("credentials.v1.json", role, {**document, "proof": None}, beside=("proof",)):
-        raise BadForm("schema_invalid", told(wrong), errors=[(fault.field, fault.message) for fault in wrong])
+        raise BadForm("schema_invalid", told(wrong), errors=listed(wrong))
     check_method(method, issuer)
     options = {"verificationMethod": method, "created": format_time(valid_from)}
     made = [proofs.sign(document, suite, key, options, canonize) for suite in suites]

@@ -15,7 +15,7 @@ from ledger.canon import did, proofs
 from ledger.canon.times import check_date, format_time, parse_moment
 from ledger.errors import BadDID, BadForm, NotAccepted
 from ledger.identity.did import Resolver
-from ledger.identity.forms import PROOF_CODES, Fault, faults, told
+from ledger.identity.forms import PROOF_CODES, Fault, faults, listed, told
 
 # How old a statement may be when it arrives, and how far clocks may be apart.
 WINDOW = timedelta(minutes=5)
@@ -182,7 +182,7 @@ def _check_dates(body: Mapping[str, Any]) -> None:
 
 def _refusal(found: list[Fault]) -> BadDID | BadForm | NotAccepted:
     """The code of the first thing that has one of its own."""
-    message, errors = told(found), [(fault.field, fault.message) for fault in found]
+    message, errors = told(found), listed(found)
     for fault in found:
         first, last = (fault.path[0], fault.path[-1]) if fault.path else ("", "")
         if first == "proof" and len(fault.path) == 2 and last in PROOF_CODES:

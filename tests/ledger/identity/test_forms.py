@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import schemas
-from ledger.identity.forms import MAX_ITEMS, faults, told
+from ledger.identity.forms import MAX_ITEMS, faults, listed, told
 from tests.identities import credential, statement
 
 
@@ -62,6 +62,7 @@ def test_of_many_faults_the_first_are_told() -> None:
     found = faults("credentials.v1.json", "host", {**credential("host"), "credentialSubject": {"properties": [{}] * 9}})
     assert len(found) > 20
     assert f"(and {len(found) - 3} more)" in told(found)
+    assert len(listed(found)) == 20
 
 
 @pytest.mark.parametrize(
