@@ -121,7 +121,7 @@ def _refusal(error: BaseException) -> NotAccepted | BadForm:
         error, cause = cause, cause.__cause__
     if isinstance(error, JsonLdError) and error.code == "loading document failed":
         return NotAccepted("context_not_allowed", "a context is none of those that are known here")
-    return BadForm("schema_invalid", f"not JSON-LD: {str(error).splitlines()[0][:200]}")
+    return BadForm("schema_invalid", f"not JSON-LD: {str(error).partition(chr(10))[0][:200]}")
 
 
 def _check_values(value: Any) -> None:

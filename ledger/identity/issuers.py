@@ -106,8 +106,7 @@ def trust(registry: Registry, role: str, issuer: str, keys: Iterable[str], max_l
         multikey.decode(key)
         if key in registry.compromised:
             raise Misconfigured("issuer_key_compromised", f"{key} was pinned when its issuer was compromised")
-    going_on = known is not None and known.status == "trusted"
-    before = known if going_on else None
+    before = known if known is not None and known.status == "trusted" else None
     pinned = tuple(sorted(given | ({*before.keys} - registry.compromised if before else set())))
     if not pinned:
         raise Misconfigured("issuer_key_missing", f"{issuer} needs a key: give it with --key MULTIKEY")
@@ -126,10 +125,8 @@ def distrust(registry: Registry, role: str, issuer: str, compromised_since: str 
     if known is None:
         raise Misconfigured("issuer_unknown", f"{issuer} was never trusted for credentials of a {role}")
     status = "removed" if compromised_since is None else "compromised"
-    if (status == "removed" and known.status != "trusted") or (known.status, known.since) == (
-        status,
-        compromised_since,
-    ):
+    gone = known.status != "trusted" and status == "removed"
+    if gone or (known.status, known.since) == (status, compromised_since):
         raise Misconfigured("issuer_already", f"{issuer} is {known.status} already")
     return _draft(replace(known, status=status, since=compromised_since), known)
 
@@ -145,7 +142,7 @@ def _draft(new: Issuer, known: Issuer | None) -> Draft:
     }
     # Two changes that start from the same entry do not both happen: the second would undo the first unseen.
     start = f"issuer {new.role} {new.issuer} {known.index if known else None}"
-    return make_draft("issuer", members, key=sha256(start.encode("utf-8", "surrogatepass")).digest())
+    return make_draft("issuer", members, key=sha256(start.encode()).digest())
 
 
 def _own_keys(issuer: str) -> set[str]:
