@@ -1,4 +1,5 @@
-"""Whatever happens in whatever order: proofs verify, the fold is the record, nothing acknowledged is lost."""
+"""Whatever happens in whatever order: proofs verify, the fold is the record, nothing acknowledged is lost, and only
+keys that are trusted count."""
 
 import shutil
 import tempfile
@@ -10,12 +11,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
+from ledger.canon import multikey
+from ledger.errors import Misconfigured, NotAccepted
+from ledger.identity.issuers import distrust, trust
 from ledger.log.integrate import SomeRefused
 from ledger.log.sequencer import Integrated
 from tests.engines import PostgresServer
+from tests.identities import IDV, Speaker
 from tests.running import HOST, OTHER, Running, Writer
 
 HOSTS = st.sampled_from([HOST, OTHER, "did:key:z6MkqRYqQiSgvZQdnBytw86Qbs2ZWUkGv22od935YF4s8M7V"])
+
+KEYS = st.sampled_from([Speaker(seed).multikey for seed in (1, 2, 3)])
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -30,6 +37,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.running = Running(self.folder / "data", self.new_url(self.folder))
         self.writer = Writer()
         self.acknowledged: dict[int, bytes] = {}
+        self.trusted: dict[str, frozenset[str]] = {}
+        self.compromised: frozenset[str] = frozenset()
 
     def teardown(self) -> None:
         assert self.running.fsck().findings == []
@@ -66,6 +75,38 @@ class LedgerMachine(RuleBasedStateMachine):
     def repeat(self, review: Integrated) -> None:
         members = {name: value for name, value in review.entry.members.items() if name not in ("type", "v", "at")}
         self.refused(self.writer.review(**members), "review_id_reused")
+
+    @rule(role=st.sampled_from(["guest", "host"]), key=KEYS)
+    def trust(self, role: str, key: str) -> None:
+        """A key more; none that was in other hands."""
+        registry, known = self.running.ledger.issuers(), self.trusted.get(role, frozenset())
+        if key in self.compromised:
+            with pytest.raises(Misconfigured):
+                trust(registry, role, IDV, [key], None)
+            return
+        draft = trust(registry, role, IDV, [key], None)
+        self.trusted[role] = (known - self.compromised) | {key}
+        assert (draft is None) == (self.trusted[role] == known)
+        if draft is not None:
+            self.add(draft)
+
+    @rule(role=st.sampled_from(["guest", "host"]), since=st.none() | st.just("2026-05-01T00:00:00Z"))
+    def distrust(self, role: str, since: str | None) -> None:
+        known = self.trusted.pop(role, None)
+        if known is not None:
+            self.add(distrust(self.running.ledger.issuers(), role, IDV, since))
+            self.compromised |= known if since else frozenset()
+
+    @invariant()
+    def only_trusted_keys_count(self) -> None:
+        registry = self.running.ledger.issuers()
+        for role in ("guest", "host"):
+            expected = self.trusted.get(role, frozenset()) - self.compromised
+            try:
+                found = {multikey.encode(key) for key in registry.keys(role, IDV)}
+            except NotAccepted:
+                found = set()
+            assert found == expected
 
     @rule(seconds=st.integers(-100, 100_000))
     def time_passes(self, seconds: int) -> None:
