@@ -17,6 +17,7 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
+    """The bytes that `text` spells. No other text spells them: each `1` in front is a zero byte."""
     if not 0 < len(text) <= MAX_CHARACTERS:
         raise Malformed("base58_invalid", f"base58btc of 1 to {MAX_CHARACTERS} characters expected")
     number = 0
