@@ -6,13 +6,14 @@ from typing import Any
 
 from nacl.signing import SigningKey
 
-from ledger.canon import jcs, proofs
+from ledger.canon import jcs, multikey, proofs
 from ledger.canon.proofs import Canonize
 from ledger.canon.times import format_time
 from ledger.errors import BadForm
 from ledger.identity import contexts
 from ledger.identity.credentials import TYPES, check_method, examine
 from ledger.identity.forms import faults, listed, told
+from ledger.identity.issuers import Issuer, Registry
 
 # RFC-004 demands the first; the second is verified some twenty times faster.
 DEFAULT_SUITES = (proofs.ED25519_2020, proofs.EDDSA_JCS)
@@ -52,16 +53,7 @@ def issue(
     options = {"verificationMethod": method, "created": format_time(valid_from)}
     made = [proofs.sign(document, suite, key, options, canonize) for suite in suites]
     credential = {**document, "proof": made[0] if len(made) == 1 else made}
-    # What nobody would accept is not handed out.
-    examine(credential, role, _Own(key), valid_from, canonize)
+    # What not even a ledger that trusts this key would accept is not handed out.
+    own = Registry([Issuer(role, issuer, "trusted", (multikey.encode(bytes(key.verify_key)),))])
+    examine(credential, role, own, valid_from, canonize)
     return credential
-
-
-class _Own:
-    """Trusts the issuer itself, for everything."""
-
-    def __init__(self, key: SigningKey) -> None:
-        self._key = key
-
-    def keys(self, role: str, issuer: str, idv_level: str | None) -> list[bytes]:  # noqa: ARG002
-        return [bytes(self._key.verify_key)]
