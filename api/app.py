@@ -1,5 +1,6 @@
 """The application: the handlers of this package around one open ledger."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from litestar import Litestar
@@ -9,7 +10,9 @@ from litestar.di import Provide
 
 from api import explain, hosts, log, meta, metrics, openapi, reviews
 from api.caching import AnswerCache
+from api.clients import Network
 from api.edge import Edge
+from api.intake import Intake
 from api.parameters import check_query
 from api.problems import EXCEPTION_HANDLERS
 from ledger.folder import Ledger
@@ -21,18 +24,23 @@ MAX_BODY = 256 * 1024
 SQLITE_READERS, POSTGRESQL_READERS = 2, 8
 
 
-def create_app(ledger: Ledger, base_url: str | None = None) -> Litestar:
+def create_app(
+    ledger: Ledger, base_url: str | None = None, *, proxies: Sequence[Network] = (), limits: bool = True
+) -> Litestar:
     """The service for an open ledger: it starts its threads, and closes it when it shuts down.
 
-    `base_url` is how the world reaches it, by default as the ledger's settings say.
+    `base_url` is how the world reaches it, by default as the ledger's settings say. Requests by way of `proxies` count
+    as those of whom these name; without `limits` addresses are not counted, as where something in front does that.
     """
 
     base_url = base_url or ledger.settings.base_url
     # A context that has changed must stop the start, not the first review.
     canonicaliser()
+    desk = ledger.desk(base_url)
 
     count = SQLITE_READERS if ledger.store.is_sqlite else POSTGRESQL_READERS
     readers = ThreadPoolExecutor(count, thread_name_prefix="answers")
+    intake = Intake()
 
     async def start() -> None:
         ledger.sequencer.start()
@@ -40,6 +48,7 @@ def create_app(ledger: Ledger, base_url: str | None = None) -> Litestar:
 
     async def close() -> None:
         await sync_to_thread(readers.shutdown)
+        await sync_to_thread(intake.close)
         await sync_to_thread(ledger.close)
 
     app = Litestar(
@@ -54,6 +63,8 @@ def create_app(ledger: Ledger, base_url: str | None = None) -> Litestar:
         dependencies={
             "ledger": Provide(lambda: ledger, sync_to_thread=False),
             "base_url": Provide(lambda: base_url, sync_to_thread=False),
+            "desk": Provide(lambda: desk, sync_to_thread=False),
+            "intake": Provide(lambda: intake, sync_to_thread=False),
         },
         exception_handlers=EXCEPTION_HANDLERS,
         before_request=check_query,
@@ -66,5 +77,5 @@ def create_app(ledger: Ledger, base_url: str | None = None) -> Litestar:
         logging_config=None,
         debug=False,
     )
-    app.asgi_handler = Edge(app.asgi_handler)
+    app.asgi_handler = Edge(app.asgi_handler, base_url, ledger.limiter if limits else None, proxies)
     return app

@@ -7,6 +7,7 @@ a reader that stumbles over damaged bytes must not blame the client for them.
 from typing import NamedTuple
 
 from api.identity_codes import IDENTITY
+from api.review_codes import REVIEWS
 
 
 class Code(NamedTuple):
@@ -16,7 +17,7 @@ class Code(NamedTuple):
 
 
 CODES: dict[str, Code] = {
-    **{name: Code(*known) for name, known in IDENTITY.items()},
+    **{name: Code(*known) for name, known in (IDENTITY | REVIEWS).items()},
     "bad_request": Code(
         400,
         "Bad request",

@@ -14,7 +14,22 @@ from ledger.settings import DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
 @data_options
 @click.option("--host", default=DEFAULT_HOST, show_default=True, envvar="STAYLOG_HOST", help="Address to listen on.")
 @click.option("--port", default=DEFAULT_PORT, show_default=True, envvar="STAYLOG_PORT", type=click.IntRange(1, 65535))
-def serve(data: Path, database_url: str | None, host: str, port: int) -> None:
+@click.option(
+    "--trusted-proxies",
+    metavar="NETWORK,...",
+    default="",
+    envvar="STAYLOG_TRUSTED_PROXIES",
+    show_envvar=True,
+    help="Proxies whose X-Forwarded-For says who asks. Without them a proxy is limited as one client.",
+)
+@click.option(
+    "--limits/--no-limits",
+    default=True,
+    show_default=True,
+    envvar="STAYLOG_LIMITS",
+    help="Limit how often one address may ask. Turn it off only where something in front does that.",
+)
+def serve(data: Path, database_url: str | None, host: str, port: int, trusted_proxies: str, limits: bool) -> None:
     """Run the service. An empty folder is initialised first.
 
     The base URL, which statements and problem types name, is STAYLOG_BASE_URL or http://HOST:PORT. Stop it with Ctrl-C:
@@ -25,10 +40,13 @@ def serve(data: Path, database_url: str | None, host: str, port: int) -> None:
       curl http://127.0.0.1:8080/log/checkpoint
     """
     with refusals():
+        from api.app import create_app
+        from api.clients import parse_proxies
         from api.server import run
         from ledger.folder import init_folder, is_empty, open_ledger
         from ledger.store.schema import upgrade
 
+        proxies = parse_proxies(trusted_proxies)
         given = os.environ.get("STAYLOG_BASE_URL")
         settings = Settings.of(data, database_url, given or _local_url(host, port))
         if is_empty(settings):
@@ -41,7 +59,10 @@ def serve(data: Path, database_url: str | None, host: str, port: int) -> None:
             init_folder(settings)
         else:
             upgrade(settings.database_url)
-        run(open_ledger(settings), host, port)
+        ledger = open_ledger(settings)
+        if ledger.adopt_policy():
+            click.echo("the admission policy has changed; an entry in the log says so")
+        run(create_app(ledger, proxies=proxies, limits=limits), host, port)
 
 
 def _local_url(host: str, port: int) -> str:

@@ -1,16 +1,24 @@
-"""What every request and response passes, outside of routing: HEAD, headers for browsers, and the request counters.
+"""What every request and response passes, outside of routing: limits by address, HEAD, headers for browsers, and the
+request counters.
 
 Litestar's middleware runs behind its router, where a HEAD has already been refused. One ASGI wrapper in front of the
 router costs a few microseconds; each further middleware would cost that again.
 """
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import cast
 
+from litestar.concurrency import sync_to_thread
 from litestar.enums import ScopeType
+from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from api.clients import Network, client, limit_of
 from api.metrics import UNROUTED, count_request
+from api.problems import MEDIA_TYPE, encode_problem
+from ledger.errors import TooMany
+from ledger.store.limiter import Limit, Limiter
 
 # Everything served is public, and nothing depends on cookies: any page may read it.
 HEADERS = (
@@ -26,8 +34,13 @@ PREFLIGHT = (
 
 
 class Edge:
-    def __init__(self, app: ASGIApp) -> None:
+    """`limiter` counts what each address asks for; without one nobody is limited."""
+
+    def __init__(self, app: ASGIApp, base_url: str, limiter: Limiter | None, proxies: Sequence[Network]) -> None:
         self._app = app
+        self._base_url = base_url
+        self._limiter = limiter
+        self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -55,9 +68,24 @@ class Edge:
             await send(message)
 
         try:
+            if self._limiter is not None and (limit := limit_of(scope)) is not None:
+                await self._count(self._limiter, limit, client(scope, self._proxies))
             await self._app(scope, receive, pass_on)
+        except TooMany as refusal:
+            await self._refuse(refusal, scope, receive, pass_on)
         finally:
             count_request(scope.get("path_template") or UNROUTED, status, perf_counter() - began)
+
+    async def _count(self, limiter: Limiter, limit: Limit, subject: str) -> None:
+        if limiter.is_local:
+            limiter.take(limit, subject)
+        else:
+            await sync_to_thread(limiter.take, limit, subject)
+
+    async def _refuse(self, refusal: TooMany, scope: Scope, receive: Receive, send: Send) -> None:
+        body = encode_problem(self._base_url, refusal.code, refusal.message)
+        headers = {"Retry-After": str(refusal.retry_after), "Cache-Control": "no-store"}
+        await ASGIResponse(body=body, status_code=429, media_type=MEDIA_TYPE, headers=headers)(scope, receive, send)
 
 
 def _with_head(allow: bytes) -> bytes:

@@ -23,7 +23,6 @@ from ledger.canon.strict_json import MAX_INTEGER
 from ledger.errors import BadDID
 from ledger.folder import Ledger
 from ledger.log.answers import MAX_PAGE_EVENTS
-from ledger.log.reader import Reader
 from ledger.reputation.answers import DEFAULT_LIMIT, FEW_EVENTS, MAX_LIMIT, Lengthy, Query, reputation
 
 # Wider than what is taken: `did.check` is the judge.
@@ -123,13 +122,13 @@ async def _made(ledger: Ledger, did: str, query: Query, readers: Executor) -> Ke
         # Most hosts have few events, and SQLite has them in this process: to hand that to a thread, which then contends
         # with this one for the interpreter, takes as long as doing it.
         with suppress(Lengthy):
-            return _make(ledger.reader, did, query, FEW_EVENTS)
-    return await get_running_loop().run_in_executor(readers, _make, ledger.reader, did, query)
+            return _make(ledger, did, query, FEW_EVENTS)
+    return await get_running_loop().run_in_executor(readers, _make, ledger, did, query)
 
 
-def _make(reader: Reader, did: str, query: Query, at_most: int | None = None) -> Kept:
+def _make(ledger: Ledger, did: str, query: Query, at_most: int | None = None) -> Kept:
     """Reading, proving, and hashing what may be a megabyte."""
-    return Kept.make(reputation(reader, did, query, at_most))
+    return Kept.make(reputation(ledger.reader, ledger.registries, did, query, at_most))
 
 
 def check_host(did: str, raw_path: bytes) -> None:

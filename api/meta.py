@@ -18,6 +18,7 @@ from ledger import policy
 from ledger.canon import multikey
 from ledger.errors import NotFound
 from ledger.folder import Ledger
+from ledger.settings import service_did
 
 SCHEMA_TYPE = "application/schema+json"
 CONTEXT_TYPE = "application/ld+json"
@@ -87,7 +88,7 @@ def admission_policy() -> Response[bytes]:
 )
 def did_document(ledger: NamedDependency[Ledger], base_url: NamedDependency[str]) -> dict[str, Any]:
     """The service as a did:web: `#log` signs checkpoints and nothing else, `#statements` what the service asserts."""
-    did = "did:web:" + base_url.partition("://")[2].replace(":", "%3A")
+    did = service_did(base_url)
     keys = {"log": ledger.verifier.public_key, "statements": bytes(ledger.keys.statements.verify_key)}
     return {
         "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"],

@@ -16,22 +16,37 @@ from litestar.openapi import OpenAPIConfig, ResponseSpec
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 from litestar.openapi.spec import Tag
 
+from api.bodies import add_bodies
 from api.caching import MINUTES
 from api.codes import CODES
 from api.pages import HEADERS, code, definitions, escape, html, link
 from api.problems import MEDIA_TYPE, Problem
 
-_EVERYWHERE = ("bad_request", "parameter_invalid", "internal_error", "not_stored", "storage_unavailable")
+_EVERYWHERE = (
+    "bad_request",
+    "parameter_invalid",
+    "rate_limited",
+    "internal_error",
+    "not_stored",
+    "storage_unavailable",
+)
 _DESCRIPTION = """A tamper-evident reputation ledger. Everything here is public and needs no account.
 Errors are `application/problem+json` (RFC 9457) with a stable `code`; their `type` is an address that explains it.
 HEAD works wherever GET does."""
 
 
 def responses(
-    *codes: str, body: Any = None, media_type: str = "application/json", not_modified: bool = False
+    *codes: str,
+    body: Any = None,
+    created: Any = None,
+    media_type: str = "application/json",
+    not_modified: bool = False,
 ) -> dict[int, ResponseSpec]:
     """What an operation may answer: the problems by their codes, and the body where the handler returns plain bytes."""
     found = {200: ResponseSpec(body, generate_examples=False, description="OK", media_type=media_type)} if body else {}
+    if created:
+        found[201] = ResponseSpec(created, generate_examples=False, description="Accepted", media_type=media_type)
+        found[200] = ResponseSpec(created, generate_examples=False, description="The same was accepted before")
     if not_modified:
         found[304] = ResponseSpec(None, description="Not modified: If-None-Match has the ETag of the answer.")
     by_status: dict[int, set[str]] = {}
@@ -87,10 +102,13 @@ class DocumentPage(OpenAPIRenderPlugin):
                 (code(parameter["name"]), escape(f"{parameter['description']} {_range(parameter['schema'])}"))
                 for parameter in operation.get("parameters", ())
             )
+            taken = operation.get("requestBody")
             statuses = ", ".join(operation["responses"])
             items.append(
                 f"<h2>{code(f'{method.upper()} {path}')}</h2>\n<p>{escape(operation.get('description') or '')}</p>\n"
-                f"{parameters if operation.get('parameters') else ''}<p>Answers: {escape(statuses)}</p>\n"
+                f"{parameters if operation.get('parameters') else ''}"
+                f"{'<p>Takes: ' + escape(taken['description']) + '</p>' if taken else ''}"
+                f"<p>Answers: {escape(statuses)}</p>\n"
             )
         return html("Operations", body + "".join(items))
 
@@ -105,6 +123,7 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
     for _, _, operation in _operations(document):
         for parameter in operation.get("parameters", ()):
             parameter["schema"] = _without_null(parameter["schema"])
+    add_bodies(document)
     return document
 
 

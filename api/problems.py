@@ -16,7 +16,7 @@ from litestar.types import ExceptionHandlersMap
 from api.codes import CODES
 from api.metrics import count_refusal
 from api.parameters import FieldError, InvalidParameters, describe, spelled
-from ledger.errors import BadForm, Halted, StaylogError, Unavailable
+from ledger.errors import BadForm, Halted, Refused, StaylogError, TooMany, Unavailable
 
 MEDIA_TYPE = "application/problem+json"
 LOGGER = logging.getLogger("staylog.api")
@@ -39,13 +39,26 @@ class Problem(msgspec.Struct, frozen=True):
     detail: str
     code: str
     errors: list[FieldError]
+    refusal: Annotated[
+        dict[str, Any] | msgspec.UnsetType,
+        msgspec.Meta(description="The ledger's signed word that it refused this submission: evidence, worth keeping."),
+    ] = msgspec.UNSET
 
 
-def encode_problem(base_url: str, code: str, detail: str, errors: Sequence[FieldError] = ()) -> bytes:
+def encode_problem(
+    base_url: str,
+    code: str,
+    detail: str,
+    errors: Sequence[FieldError] = (),
+    refusal: Mapping[str, Any] | None = None,
+) -> bytes:
     """The body, counted."""
     status, title, _ = CODES[code]
     count_refusal(code)
-    return msgspec.json.encode(Problem(f"{base_url}/problems/{code}", title, status, detail, code, list(errors)))
+    signed = msgspec.UNSET if refusal is None else dict(refusal)
+    return msgspec.json.encode(
+        Problem(f"{base_url}/problems/{code}", title, status, detail, code, list(errors), signed)
+    )
 
 
 def answer_problem(
@@ -54,10 +67,11 @@ def answer_problem(
     detail: str,
     errors: Sequence[FieldError] = (),
     headers: Mapping[str, str] | None = None,
+    refusal: Mapping[str, Any] | None = None,
 ) -> Response[bytes]:
     """The problem as a response. It is never cached: what is missing now may be there in a second."""
     return Response(
-        encode_problem(request.app.state.base_url, code, detail, errors),
+        encode_problem(request.app.state.base_url, code, detail, errors, refusal),
         status_code=CODES[code].status,
         media_type=MEDIA_TYPE,
         headers={"Cache-Control": "no-store", **(headers or {})},
@@ -66,17 +80,19 @@ def answer_problem(
 
 def on_refusal(request: Request[Any, Any, Any], error: StaylogError) -> Response[bytes]:
     """A refusal by the ledger keeps its code and message; one that no client can cause is a fault of ours."""
+    refusal = error.refusal if isinstance(error, Refused) else None
+    error = error.reason if isinstance(error, Refused) else error
     if error.code not in CODES:
         return on_fault(request, error)
     if CODES[error.code].status == 500:
         LOGGER.error("%s %r: %s", request.method, request.scope["path"], error, exc_info=error)
-    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable | Halted) else None
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany | Unavailable | Halted) else None
     errors: Sequence[FieldError] = ()
     if isinstance(error, InvalidParameters):
         errors = error.errors
     elif isinstance(error, BadForm):
         errors = [FieldError(field, message) for field, message in error.errors]
-    return answer_problem(request, error.code, error.message, errors, headers)
+    return answer_problem(request, error.code, error.message, errors, headers, refusal)
 
 
 def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:

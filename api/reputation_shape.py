@@ -3,7 +3,7 @@
 /schemas/answer.v1.json says more: what goes with what.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -12,6 +12,10 @@ from api.shapes import Count, EntryText, Hash, Index, Level, Note, OpeningShape
 Average = Annotated[float | None, Meta(description="A mean of stars to one decimal, half up; null when nobody rated.")]
 Time = Annotated[str, Meta(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
 Day = Annotated[str, Meta(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+IssuerStatus = Annotated[
+    Literal["trusted", "removed", "compromised"] | None,
+    Meta(description="What the log says of the issuer at this size; null for one that was never trusted here."),
+]
 ByLevel = Annotated[dict[str, int], Meta(description="A number for each of the three levels.")]
 
 
@@ -36,6 +40,14 @@ class HostResponse(Struct, frozen=True, forbid_unknown_fields=True):
     submitted_at: Time
 
 
+class IssuerOf(Struct, frozen=True, forbid_unknown_fields=True):
+    """An issuer whose credentials the host's guests have, and how many of the reviews rest on it."""
+
+    issuer: str
+    status: IssuerStatus
+    reviews: Count
+
+
 class ListedReview(Struct, frozen=True, forbid_unknown_fields=True):
     """A review as people read it. Texts are untrusted input."""
 
@@ -52,6 +64,7 @@ class ListedReview(Struct, frozen=True, forbid_unknown_fields=True):
     verification_level: Level
     evidence: Evidence
     guest_credential_issuer: str | None
+    issuer_status: IssuerStatus
 
 
 class Statistics(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,6 +124,7 @@ class Reputation(Struct, frozen=True, forbid_unknown_fields=True):
     total_reviews: Index
     verified_reviews: Index
     average_ratings: Averages
+    issuers: list[IssuerOf]
     as_of: AsOf | None
     statistics: Statistics | None
     review_history: list[ListedReview] | UnsetType = UNSET

@@ -1,21 +1,94 @@
-"""`GET /v1/reviews/{review_id}`: what the log has about one review, the public part of its receipt (protocol.md 6)."""
+"""`/v1/reviews`: reviews and responses come in and get receipts; a review is shown with its proofs (protocol.md 6)."""
 
 from collections.abc import Sequence
 from typing import cast
 
-from litestar import get
+import msgspec
+from litestar import Request, Response, get, post
+from litestar.datastructures import State
 from litestar.di import NamedDependency
 
 from api.caching import SECOND
+from api.identity_codes import IDENTITY
+from api.intake import Intake, json_body
 from api.log import inclusion_path
 from api.openapi import responses
 from api.parameters import ReviewId, Text
-from api.shapes import EntryType, Level, OpeningShape, Review, ReviewEntry
+from api.shapes import EntryType, Level, OpeningShape, Receipt, ResponseReceipt, Review, ReviewEntry
 from ledger.canon import base64
 from ledger.folder import Ledger
 from ledger.log.face import Event
 from ledger.log.tlog_proof import TlogProof
+from ledger.reviews.admission import submit
+from ledger.reviews.desk import Desk
+from ledger.reviews.receipts import Accepted
+from ledger.reviews.responses import respond
 from ledger.store.rows import Published
+
+# What may be wrong with anything that is signed and sent in.
+_STATEMENT_CODES = (
+    *IDENTITY,
+    "did_not_canonical",
+    "too_large",
+    "unsupported_media_type",
+    "quota_exceeded",
+    "busy",
+    "storage_full",
+    "log_damaged",
+)
+
+
+@post(
+    "/v1/reviews",
+    responses=responses(
+        *_STATEMENT_CODES,
+        "self_review",
+        "stay_not_over",
+        "too_late",
+        "already_reviewed",
+        "booking_evidence_invalid",
+        "booking_unverifiable",
+        "status_unavailable",
+        created=Receipt,
+    ),
+    tags=["reputation"],
+)
+async def submit_review(
+    request: Request[None, None, State], desk: NamedDependency[Desk], intake: NamedDependency[Intake]
+) -> Response[bytes]:
+    """A guest's review of a completed stay. The receipt comes when the review is durable, in the log and under a signed
+    checkpoint. The same body sent again gets the same receipt. Whoever has shown who they are gets a signed refusal."""
+    return _answer(await intake.run(submit, desk, await json_body(request)))
+
+
+@post(
+    "/v1/reviews/{review_id:str}/response",
+    responses=responses(
+        *_STATEMENT_CODES,
+        "review_not_found",
+        "not_the_host",
+        "response_window_closed",
+        "already_responded",
+        created=ResponseReceipt,
+    ),
+    tags=["reputation"],
+)
+async def submit_response(
+    request: Request[None, None, State],
+    desk: NamedDependency[Desk],
+    intake: NamedDependency[Intake],
+    review_id: ReviewId,
+) -> Response[bytes]:
+    """The host's one public response to a review, within 30 days of it."""
+    return _answer(await intake.run(respond, desk, review_id, await json_body(request)))
+
+
+def _answer(accepted: Accepted) -> Response[bytes]:
+    """Created, or what was created before; the way to the review either way. A receipt is nobody else's."""
+    headers = {"Location": f"/v1/reviews/{accepted.receipt['review_id']}", "Cache-Control": "no-store"}
+    status = 200 if accepted.repeated else 201
+    body = msgspec.json.encode(accepted.receipt)
+    return Response(body, status_code=status, media_type="application/json", headers=headers)
 
 
 @get(
@@ -57,4 +130,4 @@ def _entry(ledger: Ledger, state: Published, event: Event, shown: bool) -> Revie
     )
 
 
-HANDLERS = [review]
+HANDLERS = [review, submit_review, submit_response]

@@ -9,9 +9,7 @@ import uvicorn
 from litestar import Litestar
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from api.app import create_app
 from api.problems import encode_problem
-from ledger.folder import Ledger
 
 # Requests under way get this long to end when the service is asked to stop.
 GRACE_SECONDS = 30
@@ -70,9 +68,9 @@ def spare_the_collector() -> None:
     gc.set_threshold(YOUNG_OBJECTS)
 
 
-def run(ledger: Ledger, host: str, port: int, base_url: str | None = None) -> None:
-    """Serve until SIGINT or SIGTERM, then finish what is queued. Closes the ledger."""
+def run(app: Litestar, host: str, port: int) -> None:
+    """Serve until SIGINT or SIGTERM, then finish what is queued."""
     spare_the_collector()
     # uvicorn repeats the signal to itself once it has stopped in order.
     with suppress(KeyboardInterrupt):
-        _Server(config(create_app(ledger, base_url), host, port)).run()
+        _Server(config(app, host, port)).run()

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 Hash = Annotated[str, Meta(pattern="^[A-Za-z0-9+/]{43}=$", description="Base64 of 32 bytes.")]
 Index = Annotated[int, Meta(ge=0)]
@@ -93,6 +93,50 @@ class Review(Struct, frozen=True):
     verification_level: Level
     checkpoint: Note
     entries: list[ReviewEntry]
+
+
+class Salt(Struct, frozen=True):
+    salt: Hash
+
+
+class ReceiptOpenings(Struct, frozen=True):
+    """What opens the commitments of the entry. `text` is null where there is none, or where it was redacted."""
+
+    text: OpeningShape | None
+    evidence: Annotated[Salt, Meta(description="With the signed submission it shows whose review it is.")]
+
+
+class Receipt(Struct, frozen=True, omit_defaults=True):
+    """What a guest keeps to prove offline, for ever, that the review is in the log: /schemas/receipt.v1.json."""
+
+    review_id: str
+    status: Literal["accepted"]
+    verification_level: Level
+    index: Index
+    entry: EntryText
+    openings: ReceiptOpenings
+    checkpoint: Note
+    tlog_proof: Annotated[str, Meta(description="c2sp.org/tlog-proof@v1: inclusion under the checkpoint.")]
+    private_feedback: Annotated[
+        Literal["undeliverable"] | UnsetType, Meta(description="The private message was not kept for the host.")
+    ] = UNSET
+
+
+class ResponseOpenings(Struct, frozen=True):
+    text: OpeningShape | None
+    statement: Annotated[Salt, Meta(description="With the signed response it shows whose it is.")]
+
+
+class ResponseReceipt(Struct, frozen=True):
+    """What a host keeps to prove offline that the response is in the log."""
+
+    review_id: str
+    status: Literal["accepted"]
+    index: Index
+    entry: EntryText
+    openings: ResponseOpenings
+    checkpoint: Note
+    tlog_proof: Annotated[str, Meta(description="c2sp.org/tlog-proof@v1: inclusion under the checkpoint.")]
 
 
 class SchemaList(Struct, frozen=True):

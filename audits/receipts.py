@@ -20,12 +20,17 @@ from ledger.log.tree import EMPTY_ROOT, leaf_hash
 _MEMBERS = {
     "review_id": str,
     "status": str,
-    "verification_level": str,
     "index": int,
     "entry": str,
     "openings": dict,
     "checkpoint": str,
     "tlog_proof": str,
+}
+# The commitment that the speaker alone can open, and what it would show, by the type of the entry.
+_OWN = {"review": "evidence", "response": "statement"}
+_WHOSE = {
+    "review": "whose review it is: show the signed submission too (it includes private feedback)",
+    "response": "whose response it is: show the signed response too",
 }
 
 
@@ -37,14 +42,14 @@ def verify_receipt(
     submission: bytes | None = None,
     booking: bytes | None = None,
 ) -> Report:
-    """Check the answer to an accepted review. With the signed submission (and the booking statement that was used,
-    if the submission does not carry it) it also shows whose review it is."""
+    """Check the answer to an accepted review or response. With the signed submission (and the booking statement that
+    was used, if the submission does not carry it) it also shows whose it is."""
     receipt = _parse_receipt(data)
     entry = parse_entry(receipt["entry"].encode())
     members = entry.members
-    if entry.type != "review" or receipt["status"] != "accepted":
-        raise NotProved("receipt_mismatch", "the receipt is not of an accepted review")
-    if (receipt["review_id"], receipt["verification_level"]) != (members["review_id"], members["level"]):
+    if entry.type not in _OWN or receipt["status"] != "accepted":
+        raise NotProved("receipt_mismatch", "the receipt is not of an accepted review or response")
+    if (receipt["review_id"], receipt.get("verification_level")) != (members["review_id"], members.get("level")):
         raise NotProved("receipt_mismatch", "review_id or verification_level differ from the entry")
     proof = TlogProof.parse(receipt["tlog_proof"])
     proof.require_plain()
@@ -52,11 +57,17 @@ def verify_receipt(
         raise NotProved("receipt_mismatch", "index or checkpoint differ from the tlog_proof")
     checkpoint = proof.verify(entry.leaf_hash, log)
     if proof.index >= checkpoint.size - 1:
-        raise NotProved("map_head_not_last", "the last leaf of a published checkpoint must be a map head, not a review")
-    report = Report(f"receipt of {members['review_id']}", checkpoint.size, str(members["at"]))
-    report.proved.append(f"the review is entry {proof.index} of a tree of {checkpoint.size} that {log.name} signed")
+        raise NotProved(
+            "map_head_not_last", f"the last leaf of a published checkpoint must be a map head, not a {entry.type}"
+        )
+    of = "" if entry.type == "review" else "the response to "
+    report = Report(f"receipt of {of}{members['review_id']}", checkpoint.size, str(members["at"]))
+    report.proved.append(
+        f"the {entry.type} is entry {proof.index} of a tree of {checkpoint.size} that {log.name} signed"
+    )
     report.proved += _cosigned(proof.checkpoint, policy)
-    report.not_proved.append(REAL_STAYS)
+    if entry.type == "review":
+        report.not_proved.append(REAL_STAYS)
     _verify_openings(receipt["openings"], entry, submission, booking, report)
     return report
 
@@ -119,16 +130,15 @@ def _parse_receipt(data: bytes) -> dict[str, Any]:
     for name, kind in _MEMBERS.items():
         if type(receipt.get(name)) is not kind:
             raise Malformed("receipt_malformed", f"a receipt must have the member {name}")
-    openings = receipt["openings"]
-    evidence = openings.get("evidence")
-    if openings.keys() != {"text", "evidence"} or not isinstance(evidence, dict) or evidence.keys() != {"salt"}:
-        raise Malformed("receipt_malformed", "the openings of a receipt must be text and the salt of the evidence")
     return receipt
 
 
 def _verify_openings(
     openings: dict[str, Any], entry: Entry, submission: bytes | None, booking: bytes | None, report: Report
 ) -> None:
+    own = _OWN[entry.type]
+    if openings.keys() != {"text", own} or not isinstance(openings[own], dict) or openings[own].keys() != {"salt"}:
+        raise Malformed("receipt_malformed", f"the openings of a receipt must be text and the salt of the {own}")
     text, committed = openings["text"], entry.members["text"]
     if (text is None) != (committed is None):
         raise NotProved("opening_unexpected", "the text is opened exactly when the entry commits to one")
@@ -136,16 +146,18 @@ def _verify_openings(
         Opening.parse(text).require(committed)
         report.proved.append("the text is the one the entry commits to")
     try:
-        salt = base64.decode_hash(openings["evidence"]["salt"])
+        salt = base64.decode_hash(openings[own]["salt"])
     except (BadBase64, TypeError) as error:
-        raise Malformed("receipt_malformed", f"the evidence salt is {error}") from None
+        raise Malformed("receipt_malformed", f"the {own} salt is {error}") from None
     if submission is None:
-        report.not_proved.append("whose review it is: show the signed submission too (it includes private feedback)")
+        report.not_proved.append(_WHOSE[entry.type])
         return
-    statement = {
-        "submission": strict_json.loads(submission),
-        "booking": None if booking is None else strict_json.loads(booking),
-    }
-    if commitment(salt, jcs.dumps(statement)) != entry.members["evidence"]["commitment"]:
-        raise NotProved("opening_mismatch", "the submission does not open the evidence commitment of the entry")
-    report.proved.append("the review rests on exactly this signed submission")
+    signed = strict_json.loads(submission)
+    if entry.type == "review":
+        beside = None if booking is None else strict_json.loads(booking)
+        signed, sealed = {"submission": signed, "booking": beside}, entry.members["evidence"]["commitment"]
+    else:
+        sealed = entry.members["statement"]
+    if commitment(salt, jcs.dumps(signed)) != sealed:
+        raise NotProved("opening_mismatch", f"the submission does not open the {own} commitment of the entry")
+    report.proved.append(f"the {entry.type} rests on exactly this signed submission")

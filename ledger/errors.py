@@ -1,6 +1,7 @@
 """Every refusal has a class and a stable code; a few codes occur in two classes.
 
     StaylogError               proof_too_large, internal_error
+    ├── Refused                any of the others, with the ledger's signed word that it refused
     ├── Malformed              the bytes are not what they claim to be: answer_malformed, receipt_malformed,
     │   │                      opening_malformed, map_other_malformed, map_zeros_spelled_out, base58_invalid
     │   ├── BadJSON            malformed_json, duplicate_key, too_deep, not_utf8, number_out_of_range
@@ -36,21 +37,28 @@
     │                          issuer_key_mismatch, self_issued, missing_expiry, expired, not_yet_valid,
     │                          missing_status, listing_not_covered
     │                          speakers: did_method_not_supported, holder_binding_unavailable, holder_mismatch,
-    │                          not_the_host
+    │                          not_the_host, self_review
+    │                          bookings: booking_evidence_invalid; responses: response_window_closed
+    ├── NotYet                 right in itself, but not here and now: stay_not_over, too_late, booking_unverifiable
+    ├── Done                   it was done before, in another way: already_reviewed, already_responded
+    ├── TooMany                rate_limited, quota_exceeded
     ├── NotStored              not_stored: something that must exist is missing or damaged
     ├── BadRequest             parameter_invalid, cursor_invalid, page_out_of_range
     ├── NotFound               not_found, review_not_found, unknown_size, index_out_of_range
-    ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable
+    ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, status_unavailable
+    │   └── Outdated           busy: what a draft rests on has changed meanwhile
     ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
                                key_exists, key_unwritable, database_outdated, database_not_durable, extra_missing,
                                context_changed, issuer_invalid, issuer_unknown, issuer_already, issuer_changed,
-                               issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised
+                               issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised,
+                               listing_invalid
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 class StaylogError(Exception):
@@ -60,6 +68,15 @@ class StaylogError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+class Refused(StaylogError):
+    """`reason` is the refusal itself, `refusal` the ledger's signed word about it."""
+
+    def __init__(self, reason: StaylogError, refusal: Mapping[str, Any]) -> None:
+        super().__init__(reason.code, reason.message)
+        self.reason = reason
+        self.refusal = refusal
 
 
 class Malformed(StaylogError):
@@ -130,10 +147,32 @@ class NotFound(StaylogError):
     pass
 
 
+class NotYet(StaylogError):
+    pass
+
+
+class Done(StaylogError):
+    pass
+
+
+class TooMany(StaylogError):
+    """`retry_after` is in seconds."""
+
+    def __init__(self, code: str, message: str, *, retry_after: int) -> None:
+        super().__init__(code, message)
+        self.retry_after = retry_after
+
+
 class Unavailable(StaylogError):
     """Nothing was acknowledged; `retry_after` is in seconds."""
 
-    retry_after = 5
+    def __init__(self, code: str, message: str, *, retry_after: int = 5) -> None:
+        super().__init__(code, message)
+        self.retry_after = retry_after
+
+
+class Outdated(Unavailable):
+    pass
 
 
 class Halted(StaylogError):

@@ -9,7 +9,7 @@ from ledger import policy
 from ledger.canon.times import format_time
 from ledger.clock import Clock, utc_now
 from ledger.errors import Halted, Malformed, Misconfigured, NotStored
-from ledger.identity.issuers import Registry, read_registry
+from ledger.identity.issuers import Registries, Registry
 from ledger.keys import ServiceKeys, read_log_key, read_service_keys, write_log_key, write_service_keys
 from ledger.log.drafts import make_draft
 from ledger.log.entries import parse_entry
@@ -20,8 +20,10 @@ from ledger.log.publish import Publisher
 from ledger.log.reader import Reader
 from ledger.log.replay import MAX_BATCH
 from ledger.log.sequencer import Sequencer
+from ledger.reviews.desk import Desk
 from ledger.settings import Settings, origin_of
 from ledger.store.engine import Store
+from ledger.store.limiter import Limiter
 from ledger.store.rows import newest_published, read_entries, read_head
 from ledger.store.schema import migrate, require_newest
 
@@ -36,6 +38,9 @@ class Ledger:
     store: Store
     sequencer: Sequencer
     reader: Reader
+    registries: Registries
+    limiter: Limiter
+    clock: Clock
 
     @property
     def origin(self) -> str:
@@ -43,13 +48,24 @@ class Ledger:
 
     def issuers(self) -> Registry:
         """Whose credentials count, as the published log says."""
-        with self.store.read() as connection:
-            return read_registry(connection, self.reader.published.size)
+        return self.registries.newest()
+
+    def adopt_policy(self) -> bool:
+        """Say in the log which admission policy holds from now on, unless it says so already."""
+        draft = make_draft("policy", {"policy": policy.HASH}, key=_policy_key())
+        return self.reader.known(_policy_key()) is None and not self.sequencer.append([draft])[0].repeated
+
+    def desk(self, domain: str | None = None) -> Desk:
+        """Where reviews and responses are handed in, made for `domain`: by default the ledger's base URL."""
+        domain = domain or self.settings.base_url
+        log = (self.store, self.reader, self.sequencer, self.registries)
+        return Desk(*log, self.keys, self.limiter, self.clock, domain)
 
     def close(self) -> None:
         """Finish what is queued, and let go of the database."""
         self.sequencer.close()
         self.reader.close()
+        self.limiter.close()
         self.store.close()
 
 
@@ -79,11 +95,16 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
             write_service_keys(settings.service_keys)
         if begun is None:
             genesis = {"origin": origin, "policy": policy.HASH, "previous": previous}
-            begin_log(store, make_draft("genesis", genesis), format_time(clock()))
+            begin_log(store, make_draft("genesis", genesis, key=_policy_key()), format_time(clock()))
         Publisher(store, origin, key, mark).publish()
     finally:
         store.close()
     return Verifier(origin, ED25519, bytes(key.verify_key))
+
+
+def _policy_key() -> bytes:
+    """A policy is adopted once: its document has a version, so that an older one does not come back."""
+    return b"policy " + policy.HASH.encode()
 
 
 def _log_key(settings: Settings, origin: str) -> tuple[str, SigningKey]:
@@ -116,7 +137,8 @@ def open_ledger(
         store.close()
         raise
     verifier = Verifier(origin, ED25519, bytes(key.verify_key))
-    return Ledger(settings, verifier, keys, store, sequencer, reader)
+    limiter = Limiter(store, keys.booking, clock)
+    return Ledger(settings, verifier, keys, store, sequencer, reader, Registries(reader), limiter, clock)
 
 
 def _check_origin(store: Store, origin: str) -> None:

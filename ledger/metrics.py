@@ -17,3 +17,7 @@ BATCH_SECONDS = Histogram(
 QUEUED = Gauge("staylog_queued_drafts", "Drafts that wait for the writer")
 SIZE = Gauge("staylog_published_size", "Size of the newest published checkpoint")
 HALTED = Gauge("staylog_halted", "1 when the log refuses to sign until an operator has looked")
+SUBMISSIONS = Counter(
+    "staylog_submissions", "Reviews and responses: accepted, repeated, or a stable code", ["kind", "outcome"]
+)
+UNCOUNTED = Counter("staylog_uncounted_requests", "Requests let through because limits could not be counted")

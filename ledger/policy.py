@@ -6,13 +6,39 @@ from ledger.canon import base64, jcs
 
 DOCUMENT = jcs.dumps(
     {
-        "v": 1,
+        "v": 2,
         "title": "Staylog admission policy",
-        "admission": [
-            "Entries are added by the operator of this log, from its command line.",
-            "Reviews sent in by guests over the network are not accepted.",
+        "reviews": [
+            "A review is signed by the guest it is about: the key of the subject of a GuestCredential whose issuer "
+            "this ledger trusts, with pinned keys and up to a level, as /v1/issuers and the log say.",
+            "It is about a stay that is over in the listing's time zone, or everywhere on Earth where that is not "
+            "known, and was over at most 365 days ago.",
+            "It rests on a StayReceipt, signed by the host for this guest, listing, booking and these dates. Without "
+            "one it is refused.",
+            "A guest reviews a booking once, whatever DID or issuer they come with. Two guests may review one booking; "
+            "the log then has an entry that says so. A second review of a host by the same guest is marked as one.",
+            "Nobody reviews themselves: guest and host have different DIDs and different keys.",
+            "A credential that can be revoked is refused as long as its status cannot be looked up.",
+        ],
+        "responses": [
+            "A host responds to a review once, within 30 days, in at most 500 characters, signed by a key of its DID.",
+        ],
+        "limits": {
+            "reviews_per_person_and_day": 20,
+            "responses_per_host_and_hour": 60,
+            "reviews_and_responses_per_address_and_minute": 30,
+            "reads_per_address_and_minute": 600,
+        },
+        "privacy": [
+            "Of a guest two values per host are kept, which lead nowhere else and need a secret that is not in the "
+            "database. The guest's DID, the credential, the booking reference and private feedback are not kept.",
+            "Addresses of clients are kept for at most two days, as a keyed hash whose key changes every day.",
+        ],
+        "operator": [
+            "The operator can add entries from the command line, as issuers that are trusted and redactions.",
         ],
         "promises": [
+            "Whoever has shown who they are gets every refusal signed, by #statements of /.well-known/did.json.",
             "An entry is acknowledged only when it is durable, integrated and covered by a signed checkpoint.",
             "Texts can be withdrawn by a redaction entry that names its legal basis; ratings stay, and stay counted.",
         ],

@@ -52,6 +52,11 @@ def check_base_url(url: str) -> str:
     return url
 
 
+def service_did(base_url: str) -> str:
+    """The service as a did:web; its document is at /.well-known/did.json."""
+    return "did:web:" + base_url.partition("://")[2].replace(":", "%3A")
+
+
 def origin_of(base_url: str) -> str:
     """The log's name for ever: the base URL without its scheme, and /log."""
     return base_url.partition("://")[2] + "/log"

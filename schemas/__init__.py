@@ -16,6 +16,8 @@ NAMES = (
     "entry.v1.json",
     "receipt.v1.json",
     "record.v1.json",
+    "refusal.v1.json",
+    "response-receipt.v1.json",
     "statements.v1.json",
 )
 CONTEXTS = ("openstr.v1.jsonld",)

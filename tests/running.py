@@ -121,7 +121,7 @@ class Running:
 
     def answer(self, host: str = HOST, **query: Any) -> bytes:
         """A proved answer, which verifies."""
-        answer = reputation(self.ledger.reader, host, Query(**{"proof": "full", **query}))
+        answer = reputation(self.ledger.reader, self.ledger.registries, host, Query(**{"proof": "full", **query}))
         verify_answer(answer, self.ledger.verifier, host, text=query.get("text", "verified"))
         return answer
 

@@ -9,6 +9,14 @@ from ledger.errors import BadJSON
 
 
 def dumps(value: Any) -> bytes:
+    """The canonical bytes. Nearly every value is plain, and the C encoder writes it twenty times faster."""
+    try:
+        return _PLAIN(_plain(value)).encode()
+    except (_Unusual, RecursionError, UnicodeError):
+        return _dumps_any(value)
+
+
+def _dumps_any(value: Any) -> bytes:
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError, UnicodeError) as error:
@@ -23,4 +31,27 @@ def dumps_plain(value: Any) -> bytes:
     return _PLAIN(value).encode()
 
 
+class _Unusual(Exception):
+    """A value that the C encoder does not write, or might not write, as RFC 8785 does."""
+
+
+def _plain(value: Any) -> Any:
+    """`value` if it is plain, with whole floats as integers: of ASCII names, and numbers without an exponent."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return value
+    if kind is dict:
+        if not all(type(name) is str and name.isascii() for name in value):
+            raise _Unusual
+        return {name: _plain(inner) for name, inner in value.items()}
+    if kind is list:
+        return [_plain(inner) for inner in value]
+    if kind is int and -_LARGEST <= value <= _LARGEST:
+        return value
+    if kind is float and value == 0 or kind is float and 1e-3 < abs(value) < 1e15:
+        return int(value) if value.is_integer() else value
+    raise _Unusual
+
+
+_LARGEST = 2**53 - 1
 _PLAIN = JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode

@@ -8,15 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from sqlalchemy import Connection
-
 from ledger.canon import base64, multikey, strict_json
 from ledger.errors import BadDID, Misconfigured, NotAccepted, NotStored
 from ledger.identity.did import OFFLINE, method_of, offline
 from ledger.log.drafts import Draft, make_draft
 from ledger.log.entries import parse_entry
 from ledger.log.members import IDV_LEVELS, check_issuer
-from ledger.store.rows import read_issuers
+from ledger.log.reader import Reader
 
 MAX_KEYS = 16
 
@@ -42,7 +40,10 @@ class Registry:
     def __init__(self, changes: Iterable[Issuer]) -> None:
         self._known: dict[tuple[str, str], Issuer] = {}
         self.compromised: set[str] = set()
+        # The index of the last change that is an entry.
+        self.newest = -1
         for change in changes:
+            self.newest = self.newest if change.index is None else change.index
             self._known[change.role, change.issuer] = change
             if change.status == "compromised":
                 self.compromised.update(change.keys)
@@ -69,9 +70,21 @@ class Registry:
         return keys
 
 
-def read_registry(connection: Connection, size: int) -> Registry:
-    """The issuers as the first `size` entries of the log leave them."""
-    return Registry(_change(*row) for row in read_issuers(connection, size))
+class Registries:
+    """The issuers as any size of the published log leaves them. The last registry is kept: it seldom changes."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._last = Registry([])
+
+    def newest(self) -> Registry:
+        return self.at(self._reader.published.size)
+
+    def at(self, size: int) -> Registry:
+        last = self._last
+        if last.newest != self._reader.newest_issuer(size):
+            last = self._last = Registry(_change(*row) for row in self._reader.issuers(size))
+        return last
 
 
 def _change(index: int, data: bytes, pinned: bytes) -> Issuer:

@@ -90,6 +90,11 @@ class Signed:
     created: datetime
 
 
+def speaker_of(body: Mapping[str, Any], kind: str) -> str | None:
+    """Who must have signed a body that has the form of its kind; None where it does not say."""
+    return KINDS[kind].speaker(body)
+
+
 def check(body: Any, kind: str) -> None:
     """Whether `body` has the form of a statement of this kind; the documents inside of it are not looked into."""
     if not isinstance(body, dict):
@@ -119,9 +124,23 @@ def verify(
 ) -> Signed:
     """Who signed `body`, a statement of this kind for the ledger at `domain`. Whom the body names must have signed, and
     `speaker` where one is expected. An EvidenceSupplement names nobody: whoever signed is told."""
+    check(body, kind)
+    return authenticate(body, kind, domain=domain, now=now, resolve=resolve, speaker=speaker, challenge=challenge)
+
+
+def authenticate(
+    body: Mapping[str, Any],
+    kind: str,
+    *,
+    domain: str,
+    now: datetime,
+    resolve: Resolver,
+    speaker: str | None = None,
+    challenge: str | None = None,
+) -> Signed:
+    """The same of a body that has the form of its kind."""
     if KINDS[kind].answers and speaker is None:
         raise ValueError(f"a {kind} is heard only from whom was asked: name the speaker")
-    check(body, kind)
     proof, rule = body["proof"], KINDS[kind]
     # A StayReceipt may leave it out: the host does not know which ledger the guest will use.
     if proof.get("domain", domain) != domain:
@@ -133,7 +152,7 @@ def verify(
         raise NotAccepted("stale_proof", f"the proof was created at {proof['created']}, not within five minutes of now")
     method = proof["verificationMethod"]
     signer = method.partition("#")[0]
-    for expected in (rule.speaker(body), speaker):
+    for expected in (speaker_of(body, kind), speaker):
         if expected not in (None, signer):
             raise NotAccepted(rule.mismatch, f"signed by a key of {signer}, not of {expected}")
     keys = resolve(signer)

@@ -12,9 +12,9 @@ import msgspec
 from sqlalchemy import Connection
 
 from ledger.canon import base64
-from ledger.errors import BrokenRule, Halted, NotStored, StaylogError
+from ledger.errors import BrokenRule, Done, Halted, NotStored, Outdated, StaylogError
 from ledger.log.cache import Cache
-from ledger.log.drafts import Draft
+from ledger.log.drafts import Author, Draft, make_draft
 from ledger.log.entries import Entry, parse_entry
 from ledger.log.hostmap import map_key, map_value
 from ledger.log.pages import PagedMap
@@ -29,6 +29,7 @@ from ledger.store.rows import (
     RecordVersion,
     Rows,
     insert_rows,
+    newest_issuer,
     newest_records,
     read_entries,
     read_host_entries,
@@ -88,6 +89,8 @@ class Batch:
     _drafts: list[Draft] = field(default_factory=list)
     _keys: dict[bytes, int] = field(default_factory=dict)
     _review_ids: set[str] = field(default_factory=set)
+    # The newest issuer entry.
+    _trust: int = -1
     # The hosts that the drafts name, and what the map has of them.
     _host_keys: dict[str, bytes] = field(default_factory=dict)
     _values: dict[bytes, bytes] = field(default_factory=dict)
@@ -96,6 +99,8 @@ class Batch:
         """Each draft's place, or the rule it breaks."""
         self._keys = self._known_keys(drafts)
         self._review_ids = self._known_review_ids(drafts)
+        if any(draft.author is not None for draft in drafts):
+            self._trust = newest_issuer(self.connection)
         self.folds = self._resume(drafts)
         return [self._take(draft) for draft in drafts]
 
@@ -133,21 +138,48 @@ class Batch:
     def _take(self, draft: Draft) -> Outcome:
         if draft.key is not None and draft.key in self._keys:
             return self._repetition(self._keys[draft.key])
-        index, entry = self.head.size + len(self.entries), draft.at(self.at)
+        author = draft.author
+        entry = draft.at(self.at, repeat=author is not None and any(key in self._keys for key in author.guests))
         try:
+            if author is not None:
+                self._admit(author)
             if entry.type == "review" and entry.members["review_id"] in self._review_ids:
                 raise BrokenRule("review_id_reused", f"{entry.members['review_id']} is the id of an earlier review")
-            if entry.host is not None:
-                self.folds[entry.host].add(index, entry)
-        except BrokenRule as refusal:
+            placed = self._add(draft, entry)
+        except (BrokenRule, Done, Outdated) as refusal:
             return refusal
         if entry.type == "review":
             self._review_ids.add(entry.members["review_id"])
+        if entry.type == "issuer":
+            self._trust = placed.index
         if draft.key is not None:
-            self._keys[draft.key] = index
+            self._keys[draft.key] = placed.index
+        if author is not None:
+            if author.stay in self._keys:
+                self._tell_conflict(entry, author)
+            for key in author.stored:
+                self._keys.setdefault(key, placed.index)
+        return placed
+
+    def _add(self, draft: Draft, entry: Entry) -> Placed:
+        index = self.head.size + len(self.entries)
+        if entry.host is not None:
+            self.folds[entry.host].add(index, entry)
         self.entries.append(entry)
         self._drafts.append(draft)
         return Placed(index, entry)
+
+    def _admit(self, author: Author) -> None:
+        """What was found before the draft was queued may have changed; here nothing changes any more."""
+        if author.trusted_at != self._trust:
+            raise Outdated("busy", "who is trusted to issue credentials has changed meanwhile; try again")
+        if any(key in self._keys for key in author.bookings):
+            raise Done("already_reviewed", "this guest has reviewed this booking already")
+
+    def _tell_conflict(self, review: Entry, author: Author) -> None:
+        members = {"host_did": review.host, "outcome": "conflict", "booking": author.conflict}
+        draft = make_draft("booking_check", members)
+        self._add(draft, draft.at(self.at))
 
     def _repetition(self, index: int) -> Placed:
         if index >= self.head.size:
@@ -159,7 +191,8 @@ class Batch:
 
     def _known_keys(self, drafts: Sequence[Draft]) -> dict[bytes, int]:
         keys = [draft.key for draft in drafts if draft.key is not None]
-        rows = select_in(self.connection, "SELECT key, idx FROM submission WHERE key IN ({})", keys)
+        keys += [key for draft in drafts if draft.author is not None for key in draft.author.keys]
+        rows = select_in(self.connection, "SELECT key, idx FROM known WHERE key IN ({})", keys)
         return dict(rows)
 
     def _known_review_ids(self, drafts: Sequence[Draft]) -> set[str]:
@@ -226,7 +259,11 @@ class Batch:
             rows.append((index, entry.data, host_key, review_id, entry.members.get("review"), *opening))
         insert_rows(self.connection, tables.entry, rows)
         keys = [(draft.key, index) for index, draft in enumerate(self._drafts, start) if draft.key is not None]
-        insert_rows(self.connection, tables.submission, keys)
+        for index, draft in enumerate(self._drafts, start):
+            keys += [(key, index) for key in draft.author.stored] if draft.author is not None else []
+        insert_rows(self.connection, tables.known, keys, on_conflict=" ON CONFLICT DO NOTHING")
+        salts = [(index, draft.salt) for index, draft in enumerate(self._drafts, start) if draft.salt is not None]
+        insert_rows(self.connection, tables.receipt_salt, salts)
         pinned = [(index, draft.pinned) for index, draft in enumerate(self._drafts, start) if draft.pinned is not None]
         insert_rows(self.connection, tables.issuer_keys, pinned)
         for draft in self._drafts:

@@ -18,10 +18,32 @@ _AT = b'"at":"%s"' % _ANY_TIME.encode()
 
 
 @dataclass(frozen=True, slots=True)
+class Author:
+    """By what a review's guest and booking are known again, as keys that are no part of the log.
+
+    Nobody who has one of `bookings` already may have it again. Whoever has one of `guests` already is marked as a
+    repeated guest. Another guest with the same `stay` is a conflict, of which an entry tells, with the commitment
+    `conflict`. `stored` are the keys that are kept of all these.
+    """
+
+    bookings: tuple[bytes, ...]
+    guests: tuple[bytes, ...]
+    stay: bytes
+    conflict: str
+    stored: tuple[bytes, ...]
+    # The index of the newest issuer entry when the guest's issuer was found to be trusted.
+    trusted_at: int
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        return (*self.bookings, *self.guests, self.stay)
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """`members` are the entry's, but for `at`. `opening` is the text that a review or response commits to, where it may
-    be served; `pinned` the list of keys, in JCS, whose hash an issuer entry has. A second draft with the same `key` is
-    a repetition: it gets the entry of the first."""
+    be served; `pinned` the list of keys, in JCS, whose hash an issuer entry has; `salt` opens the commitment that is
+    for the speaker alone. A second draft with the same `key` is a repetition: it gets the entry of the first."""
 
     type: str
     members: Mapping[str, Any]
@@ -30,18 +52,35 @@ class Draft:
     opening: Opening | None = None
     key: bytes | None = None
     pinned: bytes | None = None
+    salt: bytes | None = None
+    author: Author | None = None
 
-    def at(self, time: str) -> Entry:
-        """The entry. Its members were checked when the draft was made; a time changes nothing about them."""
+    @property
+    def most_entries(self) -> int:
+        """How many entries it may become: the review of an author, and that it is in conflict with another."""
+        return 1 if self.author is None else 2
+
+    def at(self, time: str, *, repeat: bool = False) -> Entry:
+        """The entry, of a guest who has reviewed the host before if it is a `repeat`. Its members were checked when the
+        draft was made; these two change nothing about them."""
         if self.type == VRP_ARTIFACT:
             return parse_entry(self.form)
         # No text in an entry has a bare quotation mark, so this is the member and nothing else.
         data = self.form.replace(_AT, b'"at":"%s"' % time.encode(), 1)
-        return Entry(data, self.type, {**self.members, "at": time})
+        members = {**self.members, "at": time}
+        if repeat:
+            data = data.replace(b'"repeat":false', b'"repeat":true', 1)
+            members["repeat"] = True
+        return Entry(data, self.type, members)
 
 
 def make_draft(
-    type_: str, members: Mapping[str, Any], *, opening: Opening | None = None, key: bytes | None = None
+    type_: str,
+    members: Mapping[str, Any],
+    *,
+    opening: Opening | None = None,
+    key: bytes | None = None,
+    salt: bytes | None = None,
 ) -> Draft:
     """A draft of an entry that would be well-formed, or BadEntry. The `keys` of an issuer are a list of multikeys."""
     pinned = None
@@ -55,7 +94,7 @@ def make_draft(
             raise BadEntry("entry_invalid", f"a {type_} without a text commitment has no opening")
         opening.require(committed)
     kept = {name: value for name, value in checked.members.items() if name != "at"}
-    return Draft(type_, kept, checked.data, opening, key, pinned)
+    return Draft(type_, kept, checked.data, opening, key, pinned, salt)
 
 
 def pin(keys: Any) -> bytes:

@@ -146,7 +146,7 @@ class _Check:
             find(f"a record is stored for entry {row.idx}, which does not exist")
         for row in self._pinned.rest():
             find(f"keys are stored for entry {row.idx}, which is not one of an issuer")
-        beyond = select(func.count()).where(tables.submission.c.idx >= head.size)
+        beyond = select(func.count()).where(tables.known.c.idx >= head.size)
         if self._connection.execute(beyond).scalar_one():
             find("a submission is said to be an entry that does not exist")
 

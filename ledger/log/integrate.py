@@ -1,6 +1,6 @@
 """Integration: one durable transaction for whatever is added, by a writer that trusts no stored byte it builds on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 
@@ -69,11 +69,11 @@ class Integrator:
                 written.signed = self._begin(connection)
                 head: Head = written.signed
                 outcomes: list[Outcome] = []
-                for start in range(0, len(drafts) or 1, MAX_BATCH):
+                for part in _parts(drafts):
                     batch = Batch(
                         connection, head, self._rows, self._map, self._records, self._appender, self._now(head)
                     )
-                    outcomes += batch.take(drafts[start : start + MAX_BATCH])
+                    outcomes += batch.take(part)
                     if batch.entries or not drafts and self._is_old(head):
                         head = batch.close(written)
                     progress(len(outcomes))
@@ -122,6 +122,17 @@ class Integrator:
         self._map = PagedMap(self._rows, CACHED_PAGES)
         self._records = Cache(CACHED_RECORDS)
         self._appender = Appender(MemoryTiles())
+
+
+def _parts(drafts: Sequence[Draft]) -> Iterator[Sequence[Draft]]:
+    """As many at once as surely fit in one batch; one part without any when there are none."""
+    start = entries = 0
+    for place, draft in enumerate(drafts):
+        if entries + draft.most_entries > MAX_BATCH:
+            yield drafts[start:place]
+            start, entries = place, 0
+        entries += draft.most_entries
+    yield drafts[start:]
 
 
 def begin_log(store: Store, genesis: Draft, at: str) -> None:

@@ -23,11 +23,13 @@ from ledger.store.engine import Store
 from ledger.store.rows import (
     Published,
     Rows,
+    newest_issuer,
     newest_published,
     published_at,
     published_below,
     read_entries,
     read_host_entries,
+    read_issuers,
     read_openings,
     run,
     select_in,
@@ -64,6 +66,8 @@ _REVIEW = (
     f"{_EVENTS} review_id = ? AND idx < ? UNION ALL "
     f"{_EVENTS} about = (SELECT idx FROM entry WHERE review_id = ?) AND idx < ? ORDER BY 1"
 )
+_KNOWN = "SELECT min(idx) FROM known WHERE key IN ({})"
+_COVERING = "SELECT size FROM checkpoint WHERE size > ? ORDER BY size LIMIT 1"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -194,6 +198,37 @@ class Reader:
         if not rows:
             raise NotFound("review_not_found", f"the log of {size} entries has no review {review_id[:40]!r}")
         return [_event(*row) for row in rows]
+
+    def event(self, index: int) -> Event:
+        """One entry, with its text."""
+        return _event(*self._run(f"{_EVENTS} idx = ?", index)[0])
+
+    def known(self, *keys: bytes) -> int | None:
+        """The first entry that has one of these keys, published or not."""
+        [(index,)] = self._run(_KNOWN.format(", ".join("?" * len(keys))), *keys)
+        return None if index is None else int(index)
+
+    def first_covering(self, index: int) -> Published | None:
+        """The first checkpoint under which the entry stands; None while it is not published."""
+        rows = self._run(_COVERING, index)
+        return self.published_at(rows[0][0]) if rows else None
+
+    def receipt_salt(self, index: int) -> bytes:
+        """The salt that only the speaker of the entry gets."""
+        rows = self._run("SELECT salt FROM receipt_salt WHERE idx = ?", index)
+        if not rows:
+            raise NotStored(f"the salt of entry {index} is not stored")
+        return bytes(rows[0][0])
+
+    def newest_issuer(self, size: int) -> int:
+        """The index of the newest issuer entry below `size`; -1 when there is none."""
+        with self._connect() as connection:
+            return newest_issuer(connection, size)
+
+    def issuers(self, size: int) -> list[tuple[int, bytes, bytes]]:
+        """Log index, bytes and pinned keys of the issuer entries below `size`, in their order."""
+        with self._connect() as connection:
+            return read_issuers(connection, size)
 
     @contextmanager
     def session(self) -> Iterator[None]:

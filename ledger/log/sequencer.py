@@ -153,7 +153,6 @@ class Sequencer:
         metrics.BATCH_SECONDS.observe(perf_counter() - started)
         for future, result in zip(futures, results, strict=True):
             if isinstance(result, StaylogError):
-                metrics.REFUSALS.labels(result.code).inc()
                 future.set_exception(result)
             else:
                 future.set_result(result)
@@ -197,7 +196,6 @@ class Sequencer:
         elif not isinstance(error, StaylogError):
             error = StaylogError("internal_error", "the entry could not be written; the operator's log says why")
         for future in futures:
-            metrics.REFUSALS.labels(getattr(error, "code", "internal_error")).inc()
             future.set_exception(error)
 
     def _tidy(self, entries: int) -> None:

@@ -2,7 +2,8 @@
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 
 from ledger.canon import base64, did
 from ledger.errors import BadRequest, StaylogError
+from ledger.identity.issuers import Registries, Registry
 from ledger.log import answers
 from ledger.log.face import Event, history, statistics, summary
 from ledger.log.hostmap import map_key
@@ -25,6 +27,9 @@ MAX_LIMIT = 100
 # Up to here it is cheaper to read all events of a host than to look for the newest reviews.
 FEW_EVENTS = 100
 
+# As canonical JSON has them; no text in an entry has a bare quotation mark.
+_REVIEW = b'"type":"review"'
+_ISSUER = re.compile(rb'"issuer":"([^"]+)"')
 _CURSOR = re.compile(r"([1-9][0-9]{0,15})\.([1-9][0-9]{0,15})")
 
 
@@ -45,7 +50,7 @@ class Lengthy(Exception):
     """The host has more events than whoever asks wants to wait for."""
 
 
-def reputation(reader: Reader, host: str, query: Query, at_most: int | None = None) -> bytes:
+def reputation(reader: Reader, registries: Registries, host: str, query: Query, at_most: int | None = None) -> bytes:
     """The answer about `host` as JSON. A host nobody reviewed is answered too. Lengthy is raised before the events are
     read when there are more than `at_most`."""
     did.check(host)
@@ -60,8 +65,32 @@ def reputation(reader: Reader, host: str, query: Query, at_most: int | None = No
             shown = _listed(reader, host, state.size, before, count, query)
         else:
             shown = _proved(reader, host, state, before, stored.data if stored else None, count, query)
-    more = {"statistics": statistics(record), "as_of": _as_of(stored)}
+        registry = registries.at(state.size)
+        issuers = _issuers(registry, _issuer_counts(reader, host, state.size) if count else {})
+    for review in shown.get("review_history", ()):
+        review["issuer_status"] = _status(registry, review["evidence"]["issuer"])
+    more = {"issuers": issuers, "statistics": statistics(record), "as_of": _as_of(stored)}
     return msgspec.json.encode({**summary(host, record), **shown, **more})
+
+
+def _issuer_counts(reader: Reader, host: str, size: int) -> Counter[bytes]:
+    """How many reviews rest on each issuer's credentials. A host may have many thousands: they are not parsed."""
+    found = (_ISSUER.search(data) for _, data in reader.host_entries(host, size) if _REVIEW in data)
+    return Counter(match[1] for match in found if match)
+
+
+def _issuers(registry: Registry, counts: Mapping[bytes, int]) -> list[dict[str, Any]]:
+    """Whose word the reviews rest on, and what has become of that: an agent may leave some out."""
+    return [
+        {"issuer": name, "status": _status(registry, name), "reviews": counts[name.encode()]}
+        for name in sorted(issuer.decode() for issuer in counts)
+    ]
+
+
+def _status(registry: Registry, issuer: str | None) -> str | None:
+    """Null for who was never trusted here, as where the operator added the entry by hand."""
+    known = registry.get("guest", issuer) if issuer is not None else None
+    return known.status if known else None
 
 
 def _state(reader: Reader, query: Query) -> tuple[Published, int]:

@@ -150,6 +150,13 @@ def read_issuers(connection: Connection, size: int) -> list[tuple[int, bytes, by
     return run(connection, query, (size,))
 
 
+def newest_issuer(connection: Connection, size: int | None = None) -> int:
+    """The index of the newest issuer entry (below `size`); -1 when there is none."""
+    below, values = ("", ()) if size is None else (" WHERE idx < ?", (size,))
+    [(index,)] = run(connection, f"SELECT max(idx) FROM issuer_keys{below}", values)
+    return -1 if index is None else int(index)
+
+
 def newest_records(connection: Connection, hosts: Iterable[bytes], size: int) -> dict[bytes, RecordVersion]:
     """Each host's record in the tree of `size` entries, by map key."""
     # The last entry of each host by itself: grouping would go through all entries of these hosts.

@@ -90,10 +90,27 @@ issuer_keys = Table(
     Column("idx", Key, primary_key=True, autoincrement=False),
     Column("keys", LargeBinary, nullable=False),
 )
-# What was submitted before, by the submitter's key: a repetition gets the same entry
-submission = Table(
-    "submission",
+# What is known again, by keys that say nothing without the service's secrets: submissions, guests, bookings; and the
+# first entry that had each
+known = Table(
+    "known",
     metadata,
     Column("key", LargeBinary, primary_key=True),
     Column("idx", BigInteger, nullable=False),
+)
+# The salt that the speaker alone gets, with the receipt: a repetition gets the same receipt
+receipt_salt = Table(
+    "receipt_salt",
+    metadata,
+    Column("idx", Key, primary_key=True, autoincrement=False),
+    Column("salt", LargeBinary, nullable=False),
+)
+# What is known of a host's listings: the time zone in which a stay ends, and who says so
+host_listing = Table(
+    "host_listing",
+    metadata,
+    Column("host_did", Text, primary_key=True),
+    Column("listing_id", Text, primary_key=True),
+    Column("timezone", Text, nullable=False),
+    Column("source", Text, nullable=False),
 )

@@ -1,9 +1,9 @@
-"""The log: entries, tiles, map pages, host records, checkpoints, pinned keys."""
+"""The log: entries, tiles, map pages, host records, checkpoints, pinned keys; what is known again; listings."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "3"
+revision = "4"
 down_revision = None
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -67,7 +67,19 @@ def upgrade() -> None:
         sa.Column("keys", sa.LargeBinary, nullable=False),
     )
     op.create_table(
-        "submission",
+        "known",
         sa.Column("key", sa.LargeBinary, primary_key=True),
         sa.Column("idx", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "receipt_salt",
+        sa.Column("idx", KEY, primary_key=True, autoincrement=False),
+        sa.Column("salt", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "host_listing",
+        sa.Column("host_did", sa.Text, primary_key=True),
+        sa.Column("listing_id", sa.Text, primary_key=True),
+        sa.Column("timezone", sa.Text, nullable=False),
+        sa.Column("source", sa.Text, nullable=False),
     )

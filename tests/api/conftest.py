@@ -84,9 +84,10 @@ def make_ledger(folder: Path, database_url: str | None = None) -> Ledger:
     return open_ledger(settings)
 
 
-def serve(ledger: Ledger) -> tuple[uvicorn.Server, Thread, int]:
+def serve(ledger: Ledger, **options: Any) -> tuple[uvicorn.Server, Thread, int]:
+    """Without limits by address, unless told: all tests come from one."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(config(create_app(ledger, BASE), "127.0.0.1", 0))
+    server = uvicorn.Server(config(create_app(ledger, BASE, **{"limits": False, **options}), "127.0.0.1", 0))
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     deadline = monotonic() + 20

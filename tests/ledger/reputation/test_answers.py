@@ -20,7 +20,7 @@ LIES = 250
 
 
 def ask(running: Running, host: str = HOST, **query: Any) -> dict[str, Any]:
-    return dict(json.loads(reputation(running.ledger.reader, host, Query(**query))))
+    return dict(json.loads(reputation(running.ledger.reader, running.ledger.registries, host, Query(**query))))
 
 
 def told(running: Running, writer: Writer) -> dict[str, Integrated]:
@@ -189,7 +189,7 @@ def test_a_host_with_ten_thousand_events_pages_and_proves(running: Running, writ
         ask(running, proof="full")
     assert refused.value.code == "proof_too_large"
     pages = [
-        reputation(running.ledger.reader, HOST, Query(proof="page", start=start, count=500))
+        reputation(running.ledger.reader, running.ledger.registries, HOST, Query(proof="page", start=start, count=500))
         for start in range(0, 10_000, 500)
     ]
     report = verify_pages(pages, running.ledger.verifier, HOST)

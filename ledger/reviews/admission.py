@@ -1,0 +1,167 @@
+"""Admission of a review (RFC-005 7.2, 7.3), the cheapest check first; Argon2, which is nearly all of the CPU, last.
+
+A refused submission occupies nothing: whoever mends it may come again.
+"""
+
+from base64 import b32encode
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ledger import metrics
+from ledger.canon import jcs, strict_json
+from ledger.errors import Done, NotAccepted, Outdated, StaylogError, Unavailable
+from ledger.identity import credentials, statements
+from ledger.identity.contexts import canonicaliser
+from ledger.identity.credentials import Credential
+from ledger.identity.did import OFFLINE, method_of, offline
+from ledger.log.drafts import Author, Draft, make_draft
+from ledger.log.openings import SALT_SIZE, Opening, commitment
+from ledger.log.sequencer import Integrated
+from ledger.reviews import evidence, stays
+from ledger.reviews.desk import Desk, counted
+from ledger.reviews.limits import REVIEWS_PER_PERSON
+from ledger.reviews.receipts import Accepted, known_receipt, make_receipt
+
+KIND = "ReviewSubmission"
+# Trust in issuers changes a few times a year; that it changes again and again under one review is no accident.
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Who has shown to be the guest: the holder of a credential that counts, and what it was found to count by."""
+
+    did: str
+    credential: Credential
+    trusted_at: int
+
+    @property
+    def person(self) -> tuple[str, str]:
+        """The issuer, and its own reference of the person: the same for all DIDs of theirs."""
+        return self.credential.issuer, str(self.credential.claims["issuer_guest_id"])
+
+
+def submit(desk: Desk, data: bytes) -> Accepted:
+    """The receipt of a review, once it is durable, integrated and under a signed checkpoint."""
+    with counted("review"):
+        body = _read(data)
+        now, replay_key = desk.clock(), desk.replay_key(body)
+        stays.require_over(body, now, desk.time_zone(body["host_did"], body["listing_id"]))
+        if (receipt := known_receipt(desk.reader, replay_key)) is not None:
+            return _accepted(receipt, body, repeated=True)
+        guest = _identify(desk, body)
+        with desk.signing_refusals(body):
+            persons = desk.references.persons(body["host_did"], *guest.person)
+            bookings = [_booking_key(desk, body, person) for person in persons]
+            if desk.reader.known(*bookings) is not None:
+                raise Done("already_reviewed", "this guest has reviewed this booking already")
+            booked = evidence.judge(body, guest.did, domain=desk.domain, now=now, resolve=desk.resolve)
+            desk.limiter.take(REVIEWS_PER_PERSON, jcs.dumps(guest.person))
+            refs = [ref.encode() for ref in desk.references.guest_refs(body["host_did"], guest.did)]
+            author = _author(desk, body, guest, persons, refs)
+            placed = _place(desk, _draft(desk, body, guest, booked, replay_key), author, guest)
+            receipt = make_receipt(desk.reader, placed.index)
+            if receipt is None:
+                raise StaylogError("internal_error", "the review was acknowledged, and no checkpoint covers it")
+            return _accepted(receipt, body, repeated=placed.repeated)
+
+
+def _read(data: bytes) -> dict[str, Any]:
+    """Form, and everything that is plain from the body alone."""
+    body: dict[str, Any] = strict_json.loads(data)
+    statements.check(body, KIND)
+    evidence.check_form(body.get("booking_evidence"))
+    guest, host = str(statements.speaker_of(body, KIND)), body["host_did"]
+    if guest == host or _keys_of(guest) & _keys_of(host):
+        raise NotAccepted("self_review", "guest and host are the same, or have the same key")
+    return body
+
+
+def _keys_of(name: str) -> set[bytes]:
+    """As far as they are in the name: nobody is asked before anybody has shown who they are."""
+    return set(offline(name).values()) if method_of(f"{name}::") in OFFLINE else set()
+
+
+def _identify(desk: Desk, body: Mapping[str, Any]) -> Guest:
+    """The guest signed the body, and is the subject of a credential that counts."""
+    now = desk.clock()
+    signed = statements.authenticate(body, KIND, domain=desk.domain, now=now, resolve=desk.resolve)
+    registry = desk.registries.newest()
+    credential = credentials.verify(body["guest_credential"], "guest", registry, now, canonicaliser().canonize)
+    if credential.statuses:
+        raise Unavailable(
+            "status_unavailable",
+            "this credential can be revoked, and this ledger cannot look up yet whether it was; one that ends within "
+            "90 days needs no status",
+            retry_after=3600,
+        )
+    return Guest(signed.speaker, credential, registry.newest)
+
+
+def _booking_key(desk: Desk, body: Mapping[str, Any], who: bytes) -> bytes:
+    return desk.key("booking", body["host_did"], body["booking_reference"], who)
+
+
+def _author(desk: Desk, body: Mapping[str, Any], guest: Guest, persons: list[bytes], refs: list[bytes]) -> Author:
+    """Neither another DID of the same person nor another issuer of the same DID gets a second review of a booking."""
+    bookings = [_booking_key(desk, body, who) for who in (*persons, *refs)]
+    stay = desk.key("stay", body["host_did"], body["booking_reference"])
+    booking = {"booking_reference": body["booking_reference"], "guest_did": guest.did, "host_did": body["host_did"]}
+    # What was made with the current pepper stands first in each list.
+    current = (bookings[0], bookings[len(persons)], persons[0], refs[0], stay)
+    return Author(
+        bookings=tuple(bookings),
+        guests=(*persons, *refs),
+        stay=stay,
+        conflict=commitment(desk.random(SALT_SIZE), jcs.dumps(booking)),
+        stored=current,
+        trusted_at=guest.trusted_at,
+    )
+
+
+def _draft(desk: Desk, body: Mapping[str, Any], guest: Guest, booked: str, replay_key: bytes) -> Draft:
+    text, salt = body.get("review_text"), desk.random(SALT_SIZE)
+    opening = Opening(text, desk.random(SALT_SIZE)) if text else None
+    # The receipt is part of the submission: there is no booking statement beside it.
+    signed = jcs.dumps({"submission": body, "booking": None})
+    members = {
+        "review_id": "rev-" + b32encode(desk.random(16)).decode().rstrip("=").lower(),
+        **{name: body[name] for name in ("host_did", "listing_id", "check_in", "check_out", "ratings")},
+        "level": "guest_verified",
+        "evidence": {
+            "booking": booked,
+            "issuer": guest.credential.issuer,
+            "idv_level": guest.credential.claims["idv_level"],
+            "commitment": commitment(salt, signed),
+        },
+        # The sequencer knows.
+        "repeat": False,
+        "text": commitment(opening.salt, opening.text.encode()) if opening else None,
+    }
+    return make_draft("review", members, opening=opening, key=replay_key, salt=salt)
+
+
+def _place(desk: Desk, draft: Draft, author: Author, guest: Guest) -> Integrated:
+    """The draft in the log, by an issuer that is still trusted when it gets there."""
+    for _ in range(TRIES):
+        try:
+            return desk.sequencer.submit(replace(draft, author=author)).result()
+        except Outdated:
+            desk.reader.refresh()
+            registry, credential = desk.registries.newest(), guest.credential
+            keys = registry.keys("guest", credential.issuer, str(credential.claims["idv_level"]))
+            if credential.key not in keys:
+                raise NotAccepted(
+                    "issuer_not_trusted", f"the key of {credential.issuer} is not trusted any more"
+                ) from None
+            author = replace(author, trusted_at=registry.newest)
+    raise Unavailable("busy", "whom this ledger trusts keeps changing; try again in a moment")
+
+
+def _accepted(receipt: dict[str, Any], body: Mapping[str, Any], *, repeated: bool) -> Accepted:
+    metrics.SUBMISSIONS.labels("review", "repeated" if repeated else "accepted").inc()
+    if body.get("private_feedback"):
+        # Nobody could fetch it yet, so it is not kept.
+        receipt["private_feedback"] = "undeliverable"
+    return Accepted(receipt, repeated)

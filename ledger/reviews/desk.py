@@ -1,0 +1,84 @@
+"""What comes in and what is needed to judge it: the log, the keys, whom to trust, the time."""
+
+import hmac
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from hashlib import sha256
+from typing import Any
+
+from ledger import metrics
+from ledger.canon import jcs
+from ledger.canon.times import format_time
+from ledger.clock import Clock
+from ledger.errors import Refused, StaylogError
+from ledger.identity import statements
+from ledger.identity.did import Resolver, offline
+from ledger.identity.guestref import GuestReferences, prefixed
+from ledger.identity.issuers import Registries
+from ledger.keys import ServiceKeys
+from ledger.log.reader import Reader
+from ledger.log.sequencer import Sequencer
+from ledger.reviews.listings import time_zone
+from ledger.reviews.stays import EVERYWHERE
+from ledger.settings import service_did
+from ledger.store.engine import Store
+from ledger.store.limiter import Limiter
+
+
+@dataclass(slots=True)
+class Desk:
+    """Where statements are handed in. `domain` is the base URL that they must be made for."""
+
+    store: Store
+    reader: Reader
+    sequencer: Sequencer
+    registries: Registries
+    keys: ServiceKeys
+    limiter: Limiter
+    clock: Clock
+    domain: str
+    resolve: Resolver = offline
+    random: Callable[[int], bytes] = os.urandom
+    references: GuestReferences = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.references = GuestReferences(self.keys.peppers)
+
+    def time_zone(self, host_did: str, listing_id: str) -> tzinfo:
+        """Where a listing is; the last place on Earth where a day ends if nobody knows."""
+        with self.store.read() as connection:
+            return time_zone(connection, host_did, listing_id) or EVERYWHERE
+
+    def key(self, purpose: str, *parts: str | bytes) -> bytes:
+        """By what something is known again that is not kept itself."""
+        return hmac.digest(self.keys.booking, prefixed(f"staylog/{purpose}/v1", *parts), sha256)
+
+    def replay_key(self, body: Mapping[str, Any]) -> bytes:
+        return self.key("submission", jcs.dumps(body))
+
+    @contextmanager
+    def signing_refusals(self, body: Mapping[str, Any]) -> Iterator[None]:
+        """Whoever has shown who they are gets every refusal signed: to turn somebody away leaves evidence."""
+        try:
+            yield
+        except StaylogError as reason:
+            raise Refused(reason, self._refusal(body, reason.code)) from reason
+
+    def _refusal(self, body: Mapping[str, Any], code: str) -> dict[str, Any]:
+        now = self.clock()
+        said = {"type": "Refusal", "submission_sha256": sha256(jcs.dumps(body)).hexdigest(), "code": code}
+        method = f"{service_did(self.domain)}#statements"
+        return statements.sign({**said, "at": format_time(now)}, self.keys.statements, method, now=now)
+
+
+@contextmanager
+def counted(kind: str) -> Iterator[None]:
+    """Every refusal of a kind of statement in the metrics, by its code."""
+    try:
+        yield
+    except StaylogError as refusal:
+        metrics.SUBMISSIONS.labels(kind, refusal.code).inc()
+        raise

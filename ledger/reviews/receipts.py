@@ -1,0 +1,52 @@
+"""Receipts (protocol.md 6): what a speaker keeps to prove offline, for ever, that what they said is in the log."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.canon import base64
+from ledger.log.reader import Reader
+from ledger.log.tlog_proof import TlogProof
+
+# The commitment that the speaker alone can open, by the type of the entry.
+_OWN = {"review": "evidence", "response": "statement"}
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A receipt; `repeated` when the same was submitted before."""
+
+    receipt: dict[str, Any]
+    repeated: bool
+
+
+def make_receipt(reader: Reader, index: int) -> dict[str, Any] | None:
+    """The receipt of an entry under the first checkpoint that covers it, so that it is the same whenever it is made;
+    None while there is no such checkpoint."""
+    with reader.session():
+        published = reader.first_covering(index)
+        if published is None:
+            return None
+        event, salt = reader.event(index), reader.receipt_salt(index)
+        path = reader.tree.inclusion(index, published.size)
+    members = event.entry.members
+    level = {"verification_level": members["level"]} if event.entry.type == "review" else {}
+    return {
+        "review_id": members["review_id"],
+        "status": "accepted",
+        **level,
+        "index": index,
+        "entry": event.entry.data.decode(),
+        "openings": {
+            # A text that was redacted cannot be opened any more.
+            "text": event.opening.as_json() if event.opening else None,
+            _OWN[event.entry.type]: {"salt": base64.encode(salt)},
+        },
+        "checkpoint": published.note,
+        "tlog_proof": str(TlogProof(index, tuple(path), published.note)),
+    }
+
+
+def known_receipt(reader: Reader, key: bytes) -> dict[str, Any] | None:
+    """The receipt of what was submitted before under this key."""
+    index = reader.known(key)
+    return None if index is None else make_receipt(reader, index)

@@ -1,0 +1,78 @@
+"""A host's one public response to a review (RFC-005 7.5), by the key of the host's DID alone: no credential is asked
+for, so that a host whose credential has lapsed may still answer."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ledger import metrics
+from ledger.canon import jcs, strict_json
+from ledger.errors import BadForm, BrokenRule, Done, NotAccepted, StaylogError
+from ledger.identity import statements
+from ledger.log.drafts import Draft, make_draft
+from ledger.log.openings import SALT_SIZE, Opening, commitment
+from ledger.log.sequencer import Integrated
+from ledger.reviews.desk import Desk, counted
+from ledger.reviews.limits import RESPONSES_PER_HOST
+from ledger.reviews.receipts import Accepted, known_receipt, make_receipt
+
+KIND = "HostResponse"
+
+
+def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
+    """The receipt of a response to the review."""
+    with counted("response"):
+        body = _read(data, review_id)
+        review = desk.reader.review(review_id, desk.reader.published.size)[0]
+        replay_key = desk.replay_key(body)
+        if (receipt := known_receipt(desk.reader, replay_key)) is not None:
+            return _accepted(receipt, repeated=True)
+        if body["host_did"] != review.entry.host:
+            raise NotAccepted("not_the_host", "this is a review of another host")
+        statements.authenticate(body, KIND, domain=desk.domain, now=desk.clock(), resolve=desk.resolve)
+        with desk.signing_refusals(body):
+            desk.limiter.take(RESPONSES_PER_HOST, body["host_did"])
+            placed = _place(desk, _draft(desk, body, review.index, replay_key))
+            receipt = make_receipt(desk.reader, placed.index)
+            if receipt is None:
+                raise StaylogError("internal_error", "the response was acknowledged, and no checkpoint covers it")
+            return _accepted(receipt, repeated=placed.repeated)
+
+
+def _read(data: bytes, review_id: str) -> dict[str, Any]:
+    body: dict[str, Any] = strict_json.loads(data)
+    statements.check(body, KIND)
+    if body["review_id"] != review_id:
+        message = f"the response is to {body['review_id']}, and was sent to {review_id}"
+        raise BadForm("schema_invalid", f"review_id: {message}", errors=[("review_id", message)])
+    return body
+
+
+def _draft(desk: Desk, body: Mapping[str, Any], review: int, replay_key: bytes) -> Draft:
+    opening, salt = Opening(body["response_text"], desk.random(SALT_SIZE)), desk.random(SALT_SIZE)
+    members = {
+        "review_id": body["review_id"],
+        "review": review,
+        "host_did": body["host_did"],
+        "text": commitment(opening.salt, opening.text.encode()),
+        "statement": commitment(salt, jcs.dumps(body)),
+    }
+    return make_draft("response", members, opening=opening, key=replay_key, salt=salt)
+
+
+def _place(desk: Desk, draft: Draft) -> Integrated:
+    """The log's own rules say whether it is the first, and in time."""
+    try:
+        return desk.sequencer.submit(draft).result()
+    except BrokenRule as broken:
+        if broken.code == "response_repeated":
+            raise Done("already_responded", "this review has a response already, and there is one at most") from broken
+        if broken.code == "response_late":
+            raise NotAccepted(
+                "response_window_closed", "a review can be answered within 30 days of its submission"
+            ) from broken
+        raise
+
+
+def _accepted(receipt: dict[str, Any], *, repeated: bool) -> Accepted:
+    metrics.SUBMISSIONS.labels("response", "repeated" if repeated else "accepted").inc()
+    return Accepted(receipt, repeated)

@@ -1,0 +1,23 @@
+"""When a stay is over, and when it is too long ago (RFC-005 7.3.3)."""
+
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta, timezone, tzinfo
+from typing import Any
+
+from ledger.errors import NotYet
+
+# Where no time zone is known: the last place on Earth where a day ends.
+EVERYWHERE = timezone(timedelta(hours=-12))
+LONGEST_AGO = timedelta(days=365)
+
+
+def require_over(body: Mapping[str, Any], now: datetime, zone: tzinfo = EVERYWHERE) -> None:
+    """The day of check-out is over where the listing is, and not more than a year ago."""
+    today, left = now.astimezone(zone).date(), date.fromisoformat(body["check_out"])
+    if today <= left:
+        where = "everywhere on Earth" if zone is EVERYWHERE else f"in the listing's time zone, {zone}"
+        raise NotYet(
+            "stay_not_over", f"the day of check-out, {left}, is not over {where}: submit the review on the day after it"
+        )
+    if today - left > LONGEST_AGO:
+        raise NotYet("too_late", f"the stay ended on {left}, more than {LONGEST_AGO.days} days ago")
