@@ -37,8 +37,8 @@ serve: setup ## run the service on http://127.0.0.1:8080, with its data in ./dat
 hammer: setup ## kill a writing ledger again and again, and look whether anything is lost (ARGS=--help)
 	@$(BIN)/python -m tests.crash.hammer $(ARGS)
 
-demo: ## (to come) tell the story end to end
-	@echo "There is no demo yet: see docs/guides/operator.md for what can be tried." >&2; exit 2
+demo: setup ## tell the story end to end, then leave the service running
+	@$(BIN)/python -m demo $(ARGS)
 
 lock: ## pin what pyproject.toml asks for, with hashes and without host names
 	@$(PYTHON) -m venv .venv-lock

@@ -19,12 +19,23 @@ from benchmarks import (
     receipt,
     report,
     reputation,
+    submission,
     tree,
 )
 from benchmarks.measure import machine_facts
 from benchmarks.workspace import FULL, QUICK, Workspace
 
-ROWS = {1: tree, 2: growth, 3: integration, 4: receipt, 6: reputation, 7: answer, 11: credentials, 12: guest_reference}
+ROWS = {
+    1: tree,
+    2: growth,
+    3: integration,
+    4: receipt,
+    5: submission,
+    6: reputation,
+    7: answer,
+    11: credentials,
+    12: guest_reference,
+}
 
 
 class RowNumbers(click.ParamType[list[int]]):
@@ -57,6 +68,7 @@ def main(rows: list[int], quick: bool, out: Path) -> None:
     Row 2  growth from ten thousand leaves to a million, against itself
     Row 3  durable integration while 64 wait, a hundred thousand hosts, against one entry at a time
     Row 4  one lone review to its signed receipt, against fdatasync
+    Row 5  whole reviews over HTTP, from the signed body to the receipt, against Argon2 alone
     Row 6  reputation answers over HTTP, cold and warm, against a bare handler
     Row 7  verifying a full proof of 24 reviews, against Ed25519 verification
     Row 11 verdicts on credentials by suite, against Ed25519 verification; refusing poison, against 10 ms

@@ -68,6 +68,12 @@ def get_request(target: str, *headers: bytes) -> bytes:
     return b"\r\n".join([f"GET {target} HTTP/1.1".encode(), b"host: localhost", *headers, b"", b""])
 
 
+def post_request(target: str, body: bytes, *headers: bytes) -> bytes:
+    length = b"content-length: %d" % len(body)
+    head = [f"POST {target} HTTP/1.1".encode(), b"host: localhost", b"content-type: application/json", length]
+    return b"\r\n".join([*head, *headers, b"", body])
+
+
 @contextmanager
 def server_process(*arguments: str) -> Iterator[ServerProcess]:
     """`benchmarks.server` in a process of its own, which ends with this block, or with this process."""

@@ -15,13 +15,15 @@ import uvicorn
 from litestar import Litestar, MediaType, get
 
 from api.app import create_app
+from api.clients import parse_proxies
 from api.server import config, spare_the_collector
 from ledger.folder import open_ledger
 from ledger.settings import Settings
 
 
 def ours(data: str) -> Litestar:
-    return create_app(open_ledger(Settings.of(Path(data))))
+    """With its limits: the client gives each request an address of its own."""
+    return create_app(open_ledger(Settings.of(Path(data))), proxies=parse_proxies("127.0.0.1"))
 
 
 def bare(without_proof: str, full_proof: str) -> Litestar:

@@ -16,7 +16,8 @@ from ledger.settings import Settings
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How much of everything a run does: `grouped` and `single` entries with `waiting` submitters in a round of row 3,
-    `lone` entries in row 4, `answers` about hosts among `reviewed_hosts` in a round of row 6."""
+    `lone` entries in row 4, `submissions` in each of `submission_rounds` of row 5, `answers` about hosts among
+    `reviewed_hosts` in a round of row 6."""
 
     leaves: int
     small_leaves: int
@@ -30,6 +31,8 @@ class Plan:
     grouped: int
     single: int
     lone: int
+    submissions: int
+    submission_rounds: int
     reviewed_hosts: int
     answers: int
 
@@ -47,6 +50,8 @@ FULL = Plan(
     grouped=512,
     single=64,
     lone=500,
+    submissions=100,
+    submission_rounds=10,
     reviewed_hosts=10_000,
     answers=300,
 )
@@ -63,6 +68,8 @@ QUICK = Plan(
     grouped=128,
     single=8,
     lone=20,
+    submissions=8,
+    submission_rounds=2,
     reviewed_hosts=200,
     answers=30,
 )

@@ -146,9 +146,10 @@ class _Check:
             find(f"a record is stored for entry {row.idx}, which does not exist")
         for row in self._pinned.rest():
             find(f"keys are stored for entry {row.idx}, which is not one of an issuer")
-        beyond = select(func.count()).where(tables.known.c.idx >= head.size)
-        if self._connection.execute(beyond).scalar_one():
-            find("a submission is said to be an entry that does not exist")
+        for table, what in ((tables.known, "a submission, guest or booking"), (tables.receipt_salt, "a salt")):
+            beyond = select(func.count()).where(table.c.idx >= head.size)
+            if self._connection.execute(beyond).scalar_one():
+                find(f"{what} is said to belong to an entry that does not exist")
 
     def pages(self, progress: Progress) -> None:
         """Every page is what the pages above it say, and every version's top page gives its map root.

@@ -81,11 +81,12 @@ def test_the_server_says_where_it_listens_and_stops_in_order(tmp_path: Path) -> 
     script = """
 import sys
 from pathlib import Path
+from api.app import create_app
 from api.server import run
 from ledger.folder import open_ledger
 from ledger.settings import Settings
 ledger = open_ledger(Settings.of(Path(sys.argv[1]), base_url="https://ledger.example"))
-run(ledger, "127.0.0.1", 0, "https://ledger.example")
+run(create_app(ledger), "127.0.0.1", 0)
 print("closed")
 """
     command = [sys.executable, "-c", script, str(tmp_path / "ledger")]

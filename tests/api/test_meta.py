@@ -145,7 +145,9 @@ def test_every_operation_is_documented(service: Service) -> None:
         "/v1/log/entries",
         "/v1/log/key",
         "/v1/hosts/{did}/reputation",
+        "/v1/reviews",
         "/v1/reviews/{review_id}",
+        "/v1/reviews/{review_id}/response",
         "/v1/policy",
         "/.well-known/did.json",
         "/health",
@@ -157,9 +159,11 @@ def test_every_operation_is_documented(service: Service) -> None:
         "/problems/{name}",
     } == paths.keys()
     for path, item in paths.items():
-        assert item.keys() == {"get"}, path
-        assert item["get"]["description"]
-        for status, answer in item["get"]["responses"].items():
+        [(method, operation)] = item.items()
+        taken = path == "/v1/reviews" or path.endswith("/response")
+        assert (method, "requestBody" in operation) == (("post", True) if taken else ("get", False)), path
+        assert operation["description"]
+        for status, answer in operation["responses"].items():
             if int(status) >= 400:
                 assert answer["content"].keys() == {"application/problem+json"}, (path, status)
             elif status == "200":
@@ -169,7 +173,8 @@ def test_every_operation_is_documented(service: Service) -> None:
 def test_parameters_are_documented_with_their_ranges(service: Service) -> None:
     paths = document(service)["paths"]
     for item in paths.values():
-        for parameter in item["get"].get("parameters", ()):
+        [operation] = item.values()
+        for parameter in operation.get("parameters", ()):
             schema = parameter["schema"]
             assert "oneOf" not in schema
             if schema["type"] == "integer":

@@ -33,6 +33,9 @@ def test_the_drawing_names_every_code_at_its_class() -> None:
         ("BadTilePath", "tile_path_invalid"),
         ("NotStored", "not_stored"),
         ("BadRequest", "parameter_invalid"),
+        # By the limits themselves.
+        ("TooMany", "rate_limited"),
+        ("TooMany", "quota_exceeded"),
     }
     mismatches = (kind.mismatch for kind in statements.KINDS.values())
     used |= {("NotAccepted", code) for code in [*forms.PROOF_CODES.values(), *mismatches]}

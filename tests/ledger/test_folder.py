@@ -131,3 +131,16 @@ def test_a_mistyped_base_url_is_refused_before_anything_is_made(tmp_path: Path) 
     with pytest.raises(Misconfigured):
         Settings.of(tmp_path / "data", None, "https://ledger.example/")
     assert not (tmp_path / "data").exists()
+
+
+def test_a_policy_that_has_changed_is_adopted_by_an_entry(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, whoever starts first."""
+    ledger = running.ledger
+    assert not ledger.adopt_policy()
+    monkeypatch.setattr(policy, "HASH", base64.encode(bytes(32)))
+    other = open_ledger(running.settings)
+    assert ledger.adopt_policy()
+    assert not other.adopt_policy()
+    assert not ledger.adopt_policy()
+    other.close()
+    assert f'"policy":"{base64.encode(bytes(32))}","type":"policy"' in ledger.reader.entries(2, 3)[0].decode()

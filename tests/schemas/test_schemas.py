@@ -130,7 +130,7 @@ def test_answer_has_the_members_of_the_code() -> None:
     schema = SCHEMAS["answer.v1.json"]
     told = TOLD.log.answer(world.COTTAGE)
     assert schema["required"] == [*face.summary(world.COTTAGE, None), "proof"]
-    assert set(schema["properties"]) == {*told, "as_of", "next_cursor", "statistics"}
+    assert set(schema["properties"]) == {*told, "as_of", "issuers", "next_cursor", "statistics"}
     record = json.loads(told["proof"]["record"])
     assert schema["$defs"]["statistics"]["required"] == list(face.statistics(record) or ())
     assert set(schema["$defs"]["listed_review"]["required"]) == {*told["review_history"][0]}
@@ -142,8 +142,12 @@ def test_answer_has_the_members_of_the_code() -> None:
 
 
 def test_receipt_has_the_members_of_the_code() -> None:
-    schema = SCHEMAS["receipt.v1.json"]
-    assert set(schema["properties"]) == set(schema["required"]) == set(audits_receipts._MEMBERS)
+    review, response = SCHEMAS["receipt.v1.json"], SCHEMAS["response-receipt.v1.json"]
+    assert set(response["properties"]) == set(response["required"]) == set(audits_receipts._MEMBERS)
+    assert set(review["required"]) == {*audits_receipts._MEMBERS, "verification_level"}
+    assert set(review["properties"]) == {*review["required"], "private_feedback"}
+    for type_, schema in (("review", review), ("response", response)):
+        assert set(schema["properties"]["openings"]["properties"]) == {"text", audits_receipts._OWN[type_]}
 
 
 # What the project makes is what the schemas describe

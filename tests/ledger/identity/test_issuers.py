@@ -8,7 +8,7 @@ from sqlalchemy import delete, insert, update
 
 from ledger.canon import base64, jcs, multikey
 from ledger.errors import BadEntry, Malformed, Misconfigured, NotAccepted, NotStored
-from ledger.identity.issuers import Issuer, Registry, distrust, trust
+from ledger.identity.issuers import Issuer, Registries, Registry, distrust, trust
 from ledger.log.drafts import parse_draft
 from ledger.store import tables
 from tests.identities import IDV, ISSUER, THIEF, Speaker, credential, judge
@@ -175,7 +175,7 @@ def test_keys_beside_an_entry_are_believed_by_their_hash(running: Running) -> No
     with running.ledger.store.write() as connection:
         connection.execute(update(tables.issuer_keys).values(keys=forged))
     with pytest.raises(NotStored):
-        running.ledger.issuers()
+        Registries(running.ledger.reader).newest()
     assert running.fsck().findings == [f"the keys that entry {added.index} pins are not stored, or are others"]
 
 

@@ -1,0 +1,59 @@
+"""Who asks: the peer, or whom a trusted proxy had it from."""
+
+from typing import Any
+
+import pytest
+
+from api.clients import READS, REVIEWS, client, limit_of, parse_proxies
+from ledger.errors import Misconfigured
+
+PROXIES = parse_proxies("10.0.0.0/8, 192.0.2.1,2001:db8:ffff::/48")
+
+
+def scope(peer: str | None, *forwarded: str, method: str = "GET", path: str = "/") -> Any:
+    headers = [(b"x-forwarded-for", line.encode()) for line in forwarded]
+    return {"client": (peer, 1234) if peer else None, "headers": headers, "method": method, "path": path}
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "expected"),
+    [
+        ("203.0.113.9", [], "203.0.113.9"),
+        # Nobody's word counts but a trusted proxy's.
+        ("203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
+        ("10.1.2.3", ["198.51.100.1"], "198.51.100.1"),
+        # What the client itself said stands on the left.
+        ("10.1.2.3", ["6.6.6.6, 198.51.100.1"], "198.51.100.1"),
+        ("10.1.2.3", ["6.6.6.6", "198.51.100.1, 192.0.2.1"], "198.51.100.1"),
+        ("10.1.2.3", ["198.51.100.1,10.9.9.9 , 192.0.2.1"], "198.51.100.1"),
+        # Only proxies: the first of them.
+        ("10.1.2.3", ["10.0.0.7"], "10.0.0.7"),
+        ("10.1.2.3", [], "10.1.2.3"),
+        # What is no address ends the way back.
+        ("10.1.2.3", ["198.51.100.1, unknown"], "10.1.2.3"),
+        ("10.1.2.3", [""], "10.1.2.3"),
+        # One subscriber has a whole network of 64 bits.
+        ("2001:db8:1:2:3:4:5:6", [], "2001:db8:1:2::/64"),
+        ("2001:db8:ffff::1", ["2001:db8:1:2:ffff::9"], "2001:db8:1:2::/64"),
+        ("::ffff:203.0.113.9", [], "203.0.113.9"),
+        ("10.1.2.3", ["[2001:db8:1:2::9]"], "2001:db8:1:2::/64"),
+        (None, ["198.51.100.1"], ""),
+    ],
+)
+def test_client(peer: str | None, forwarded: list[str], expected: str) -> None:
+    assert client(scope(peer, *forwarded), PROXIES) == expected
+
+
+def test_what_a_request_counts_as() -> None:
+    assert limit_of(scope("", method="GET")) is limit_of(scope("", method="HEAD")) is READS
+    assert limit_of(scope("", method="POST", path="/v1/reviews")) is REVIEWS
+    assert limit_of(scope("", method="OPTIONS")) is None
+    assert limit_of(scope("", path="/health")) is limit_of(scope("", path="/metrics")) is None
+    assert (READS.count, READS.seconds, READS.burst) == (600, 60, 200)
+    assert (REVIEWS.count, REVIEWS.seconds, REVIEWS.burst) == (30, 60, 10)
+
+
+def test_a_network_that_is_none_is_refused() -> None:
+    assert parse_proxies("") == []
+    with pytest.raises(Misconfigured, match="separated by commas"):
+        parse_proxies("10.0.0.1/8")

@@ -1,0 +1,84 @@
+"""What is sent in: as JSON, so many at once, and finished though nobody waits for it."""
+
+import asyncio
+from threading import Event
+from typing import Any
+
+import httpx
+import pytest
+
+from api.intake import Intake
+from ledger.errors import Unavailable
+from tests.api.conftest import Service
+
+
+def test_whoever_comes_when_all_places_are_taken_is_told_to_come_back() -> None:
+    async def crowd() -> tuple[list[int], Unavailable]:
+        go = Event()
+        intake = Intake(threads=2, waiting=3)
+        inside = [asyncio.ensure_future(intake.run(lambda number: go.wait(10) and number, each)) for each in range(5)]
+        await asyncio.sleep(0)
+        with pytest.raises(Unavailable) as refused:
+            await intake.run(lambda: None)
+        go.set()
+        done = [int(each) for each in await asyncio.gather(*inside)]
+        # Their places are free again.
+        assert await intake.run(lambda: 7) == 7
+        intake.close()
+        return done, refused.value
+
+    done, refusal = asyncio.run(crowd())
+    assert done == [0, 1, 2, 3, 4]
+    assert (refusal.code, refusal.retry_after) == ("busy", 5)
+
+
+def test_what_was_begun_is_finished_though_nobody_waits() -> None:
+    async def leave() -> bool:
+        began, go, finished = Event(), Event(), Event()
+        intake = Intake(threads=1, waiting=0)
+
+        def work() -> None:
+            began.set()
+            go.wait(10)
+            finished.set()
+
+        task = asyncio.ensure_future(intake.run(work))
+        await asyncio.to_thread(began.wait, 10)
+        task.cancel()
+        go.set()
+        return await asyncio.to_thread(finished.wait, 10)
+
+    assert asyncio.run(leave())
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status", "code"),
+    [
+        ("application/json", 400, "schema_invalid"),
+        ("application/json; charset=utf-8", 400, "schema_invalid"),
+        ("APPLICATION/JSON", 400, "schema_invalid"),
+        ("text/plain", 415, "unsupported_media_type"),
+        ("application/x-www-form-urlencoded", 415, "unsupported_media_type"),
+        ("", 415, "unsupported_media_type"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/reviews", f"/v1/reviews/rev-{'a' * 26}/response"])
+def test_the_body_is_json(service: Service, path: str, content_type: str, status: int, code: str) -> None:
+    response = post(service, path, b"{}", content_type)
+    assert (response.status_code, response.json()["code"]) == (status, code)
+
+
+def test_a_body_has_an_end(service: Service) -> None:
+    response = post(service, "/v1/reviews", b" " * (256 * 1024 + 1), "application/json")
+    assert (response.status_code, response.json()["code"]) == (413, "too_large")
+    assert post(service, "/v1/reviews", b" " * (256 * 1024), "application/json").json()["code"] == "malformed_json"
+
+
+def test_parameters_are_refused(service: Service) -> None:
+    assert post(service, "/v1/reviews?draft=1", b"{}", "application/json").json()["code"] == "parameter_invalid"
+
+
+def post(service: Service, path: str, body: bytes, content_type: str) -> Any:
+    headers = {"content-type": content_type} if content_type else {}
+    response: httpx.Response = service.client.post(path, content=body, headers=headers)
+    return response

@@ -1,0 +1,14 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.reviewing import Reviewing
+
+
+@pytest.fixture
+def reviewing(tmp_path: Path, database_url: str) -> Iterator[Reviewing]:
+    """A ledger that takes reviews, on each engine."""
+    made = Reviewing(tmp_path / "data", database_url)
+    yield made
+    made.ledger.close()

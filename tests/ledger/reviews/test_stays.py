@@ -1,0 +1,57 @@
+"""When a stay is over, day by day and zone by zone."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.errors import NotYet
+from ledger.reviews.stays import EVERYWHERE, require_over
+
+BODY = {"check_out": "2026-06-01"}
+
+
+def code(now: str, zone: str | None = None) -> str | None:
+    try:
+        require_over(BODY, datetime.fromisoformat(now).replace(tzinfo=UTC), ZoneInfo(zone) if zone else EVERYWHERE)
+    except NotYet as refusal:
+        return refusal.code
+    return None
+
+
+@pytest.mark.parametrize(
+    ("zone", "last", "first"),
+    [
+        (None, "2026-06-02T11:59:59", "2026-06-02T12:00:00"),
+        ("UTC", "2026-06-01T23:59:59", "2026-06-02T00:00:00"),
+        ("Pacific/Kiritimati", "2026-06-01T09:59:59", "2026-06-01T10:00:00"),
+        ("Europe/London", "2026-06-01T22:59:59", "2026-06-01T23:00:00"),
+        ("America/New_York", "2026-06-02T03:59:59", "2026-06-02T04:00:00"),
+    ],
+)
+def test_the_day_of_check_out_must_be_over_where_the_listing_is(zone: str | None, last: str, first: str) -> None:
+    assert code(last, zone) == "stay_not_over"
+    assert code(first, zone) is None
+
+
+def test_a_year_and_no_longer() -> None:
+    assert code("2027-06-02T11:59:59") is None
+    assert code("2027-06-02T12:00:00") == "too_late"
+    assert code("2027-06-01T23:59:59", "UTC") is None
+    assert code("2027-06-02T00:00:00", "UTC") == "too_late"
+
+
+@given(st.datetimes(datetime(2026, 5, 1), datetime(2026, 7, 1)))
+def test_what_is_over_everywhere_is_over_anywhere(now: datetime) -> None:
+    moment = now.isoformat()
+    if code(moment) is None:
+        assert {code(moment, zone) for zone in ("UTC", "Pacific/Kiritimati", "America/Adak", "Asia/Kolkata")} == {None}
+
+
+def test_the_refusal_says_when() -> None:
+    with pytest.raises(NotYet, match=r"2026-06-01, is not over everywhere on Earth: .* the day after"):
+        require_over(BODY, datetime(2026, 6, 1, tzinfo=UTC))
+    with pytest.raises(NotYet, match="time zone, Europe/London"):
+        require_over(BODY, datetime(2026, 6, 1, tzinfo=UTC) + timedelta(hours=1), ZoneInfo("Europe/London"))
