@@ -45,14 +45,15 @@
     ├── NotStored              not_stored: something that must exist is missing or damaged
     ├── BadRequest             parameter_invalid, cursor_invalid, page_out_of_range
     ├── NotFound               not_found, review_not_found, unknown_size, index_out_of_range
-    ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, status_unavailable
+    ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, status_unavailable,
+    │   │                      ledger_unreachable
     │   └── Outdated           busy: what a draft rests on has changed meanwhile
     ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
                                key_exists, key_unwritable, database_outdated, database_not_durable, extra_missing,
                                context_changed, issuer_invalid, issuer_unknown, issuer_already, issuer_changed,
                                issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised,
-                               listing_invalid
+                               listing_invalid, file_exists, file_unwritable
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from ledger.canon import multikey, strict_json
-from ledger.clock import utc_now
-from ledger.commands.common import FilePath, data_option, key_names, refusals
+from ledger.commands.common import FilePath, data_option, refusals
+from ledger.commands.statement import Speaker, speaker_options
 from ledger.errors import BadForm, Misconfigured
-from ledger.keys import read_key, rotate_pepper, write_key
+from ledger.keys import rotate_pepper, write_key
 from ledger.settings import Settings, check_base_url
 
 
@@ -56,19 +56,10 @@ def rotate(data: Path) -> None:
 
 @click.command()
 @click.argument("file", type=click.File("rb"))
-@click.option("--key", "key_file", type=FilePath, required=True, help="The speaker's secret key: staylog key new.")
+@speaker_options(required=True)
 @click.option("--domain", metavar="URL", help="The ledger it is for, as https://ledger.example.")
-@click.option("--did", "speaker", metavar="DID", help="Who speaks.  [default: the did:key of the key]")
-@click.option("--verification-method", metavar="URL", help="The name of the key.  [default: DID#MULTIKEY]")
 @click.option("--challenge", help="The nonce of the question that a BookingVerification answers.")
-def sign(
-    file: Any,
-    key_file: Path,
-    domain: str | None,
-    speaker: str | None,
-    verification_method: str | None,
-    challenge: str | None,
-) -> None:
+def sign(file: Any, domain: str | None, challenge: str | None, **options: Any) -> None:
     """Sign the statement in FILE ("-" is standard input), and print it with its proof.
 
     A statement is a JSON object with a `type`: HostResponse, StayReceipt, BookingNotice and so on; without one it is a
@@ -79,7 +70,6 @@ def sign(
     """
     with refusals():
         from ledger.identity import statements
-        from ledger.identity.did import OFFLINE, method_of, offline
 
         raw = file.read(statements.MAX_BYTES + 1)
         if len(raw) > statements.MAX_BYTES:
@@ -90,18 +80,6 @@ def sign(
         kind = body.get("type", statements.UNNAMED)
         if not isinstance(kind, str) or kind not in statements.KINDS:
             raise BadForm("schema_invalid", f"type: one of {', '.join(statements.KINDS)} expected")
-        secret = read_key(key_file)
         domain = check_base_url(domain) if domain is not None else None
-        speaker, method = key_names(secret, speaker, verification_method)
-        signed = statements.sign(body, secret, method, now=utc_now(), domain=domain, challenge=challenge)
-        # As the ledger will hear it, as far as that can be known here: of a did:web we have only this key.
-        statements.verify(
-            signed,
-            kind,
-            domain=domain or "",
-            now=utc_now(),
-            resolve=lambda did: offline(did) if method_of(did) in OFFLINE else {method: bytes(secret.verify_key)},
-            speaker=speaker if kind == "BookingVerification" else None,
-            challenge=challenge,
-        )
+        signed = Speaker.of(options).sign(body, kind, domain, challenge)
     click.echo(json.dumps(signed, indent=1, ensure_ascii=False))

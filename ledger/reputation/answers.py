@@ -61,30 +61,33 @@ def reputation(reader: Reader, registries: Registries, host: str, query: Query, 
         count = record["events"] if record else 0
         if at_most is not None and count > at_most:
             raise Lengthy
+        # All events of a small host, which everything else is made from. A large one is read in parts.
+        events = reader.events(host, state.size) if count <= FEW_EVENTS else None
         if query.proof == "none":
-            shown = _listed(reader, host, state.size, before, count, query)
+            shown = _listed(reader, host, state.size, before, events, query)
         else:
-            shown = _proved(reader, host, state, before, stored.data if stored else None, count, query)
+            shown = _proved(reader, host, state, before, stored.data if stored else None, count, events, query)
         registry = registries.at(state.size)
-        issuers = _issuers(registry, _issuer_counts(reader, host, state.size) if count else {})
+        issuers = _issuers(registry, _issuer_counts(reader, host, state.size, events))
     for review in shown.get("review_history", ()):
         review["issuer_status"] = _status(registry, review["evidence"]["issuer"])
     more = {"issuers": issuers, "statistics": statistics(record), "as_of": _as_of(stored)}
     return msgspec.json.encode({**summary(host, record), **shown, **more})
 
 
-def _issuer_counts(reader: Reader, host: str, size: int) -> Counter[bytes]:
-    """How many reviews rest on each issuer's credentials. A host may have many thousands: they are not parsed."""
+def _issuer_counts(reader: Reader, host: str, size: int, events: Sequence[Event] | None) -> Counter[str]:
+    """How many reviews rest on each issuer's credentials."""
+    if events is not None:
+        reviews = (event.entry.members["evidence"] for event in events if event.entry.type == "review")
+        return Counter(evidence["issuer"] for evidence in reviews if evidence["issuer"] is not None)
+    # Many thousands, perhaps: they are not parsed.
     found = (_ISSUER.search(data) for _, data in reader.host_entries(host, size) if _REVIEW in data)
-    return Counter(match[1] for match in found if match)
+    return Counter(match[1].decode() for match in found if match)
 
 
-def _issuers(registry: Registry, counts: Mapping[bytes, int]) -> list[dict[str, Any]]:
+def _issuers(registry: Registry, counts: Mapping[str, int]) -> list[dict[str, Any]]:
     """Whose word the reviews rest on, and what has become of that: an agent may leave some out."""
-    return [
-        {"issuer": name, "status": _status(registry, name), "reviews": counts[name.encode()]}
-        for name in sorted(issuer.decode() for issuer in counts)
-    ]
+    return [{"issuer": name, "status": _status(registry, name), "reviews": counts[name]} for name in sorted(counts)]
 
 
 def _status(registry: Registry, issuer: str | None) -> str | None:
@@ -112,10 +115,10 @@ def _as_of(stored: RecordState | None) -> dict[str, Any] | None:
     return {"size": stored.as_of, "root": base64.encode(stored.root), "at": stored.at} if stored else None
 
 
-def _listed(reader: Reader, host: str, size: int, before: int, count: int, query: Query) -> dict[str, Any]:
-    if count <= FEW_EVENTS:
-        events = reader.events(host, size)
-    else:
+def _listed(
+    reader: Reader, host: str, size: int, before: int, events: Sequence[Event] | None, query: Query
+) -> dict[str, Any]:
+    if events is None:
         # One more than is listed tells whether there are more.
         events = reader.newest_reviews(host, size, min(before, size), query.limit + 1)
     return _run(history(_shown(events, _upgraded(events), query.text)), size, before, query.limit)
@@ -129,7 +132,14 @@ def _run(reviews: list[dict[str, Any]], size: int, before: int, limit: int) -> d
 
 
 def _proved(
-    reader: Reader, host: str, state: Published, before: int, record: bytes | None, count: int, query: Query
+    reader: Reader,
+    host: str,
+    state: Published,
+    before: int,
+    record: bytes | None,
+    count: int,
+    events: Sequence[Event] | None,
+    query: Query,
 ) -> dict[str, Any]:
     path = reader.map.prove(state.map_top, map_key(host), state.map_root)
     map_head = reader.entries(state.size - 1, state.size)[0].decode()
@@ -149,7 +159,7 @@ def _proved(
         events = reader.with_texts(entries[query.start : query.start + query.count] if query.start >= 0 else [])
         upgraded = reader.upgraded([event.entry.members.get("review", event.index) for event in events], state.size)
         return answers.page(view, reader.tree, _shown(events, upgraded, query.text), query.start, sublog)
-    events = reader.events(host, state.size) if count else []
+    events = reader.events(host, state.size) if events is None else events
     answer = answers.full(view, reader.tree, _shown(events, _upgraded(events), query.text))
     return {**answer, **_run(answer["review_history"], state.size, before, query.limit)}
 

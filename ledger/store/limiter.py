@@ -10,17 +10,14 @@ that this key gives.
 
 import hmac
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.pool import NullPool
 
 from ledger import metrics
 from ledger.clock import Clock
@@ -35,10 +32,12 @@ BUSY_SECONDS = 1
 _logger = logging.getLogger(__name__)
 _MICROSECONDS = 1_000_000
 _TABLE = "rate (key {bytes} PRIMARY KEY, day INTEGER NOT NULL, paid BIGINT NOT NULL)"
-# Paid up to now at least, or up to where yesterday ended; and then a step further, unless that is too far ahead.
-_TAKE = (
-    "INSERT INTO rate (key, day, paid) SELECT ?, ?, start + ? FROM (SELECT {max}(?, coalesce((SELECT paid FROM rate "
-    "WHERE key = ?) + ?, 0)) AS start) AS since WHERE start <= ? "
+# Who was counted today already: paid up to now at least, and then a step further, unless that is too far ahead.
+_AGAIN = "UPDATE rate SET paid = {max}(paid, ?) + ? WHERE key = ? AND {max}(paid, ?) <= ? RETURNING paid"
+# Whoever else: the same, from where yesterday ended. Another process may have been here just now.
+_FIRST = (
+    "INSERT INTO rate (key, day, paid) SELECT ?, ?, since.paid + ? FROM (SELECT {max}(?, coalesce((SELECT paid FROM "
+    "rate WHERE key = ?) + ?, 0)) AS paid) AS since WHERE since.paid <= ? "
     "ON CONFLICT (key) DO UPDATE SET paid = {max}(rate.paid, ?) + ? WHERE {max}(rate.paid, ?) <= ? RETURNING paid"
 )
 _PAID = "SELECT paid FROM rate WHERE key = ? UNION ALL SELECT paid + ? FROM rate WHERE key = ?"
@@ -61,31 +60,35 @@ class Limit:
         return self.seconds * _MICROSECONDS // self.count
 
 
+class Rows(Protocol):
+    """Where the numbers are. Each statement is a transaction of its own, seen by all processes."""
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]: ...
+
+    def create(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Limiter:
     """Shared by all threads of a process, and exact across processes on one database."""
 
     def __init__(self, store: Store, secret: bytes, clock: Clock) -> None:
+        # Whether counting is too quick to be worth a thread.
+        self.is_local = store.is_sqlite
+        self._rows: Rows = SqliteRows(f"{store.url.database}-limits") if store.is_sqlite else PostgresRows(store)
         self._secret = secret
         self._clock = clock
         self._today: int | None = None
-        self._turn = Lock()
-        self._take = _TAKE.format(max="max" if store.is_sqlite else "greatest")
-        self._store = store
-        self._engine = _own_engine(store) if store.is_sqlite else None
-        # On SQLite one connection serves all threads in turn: a statement takes some twenty microseconds.
-        self._connection: Connection | None = None
-
-    @property
-    def is_local(self) -> bool:
-        """Whether counting is too quick to be worth a thread."""
-        return self._engine is not None
+        greater = "max" if store.is_sqlite else "greatest"
+        self._again, self._first = _AGAIN.format(max=greater), _FIRST.format(max=greater)
 
     def take(self, limit: Limit, subject: str | bytes) -> None:
         """Count one more of `subject`, or TooMany. A limiter that cannot count lets everybody through: what it guards
         has its own ways to refuse, and reading must go on when nothing can be written."""
         try:
-            wait = self._count(limit, subject)
-        except (DBAPIError, PoolTimeout, Unavailable) as error:
+            wait = self._count(limit, subject.encode() if isinstance(subject, str) else subject)
+        except (sqlite3.Error, DBAPIError, Unavailable) as error:
             metrics.UNCOUNTED.inc()
             _logger.warning("limits are not counted: %s", type(error).__name__)
             return
@@ -94,70 +97,86 @@ class Limiter:
             raise TooMany(limit.code, f"{limit.what}; try again in {seconds} s", retry_after=seconds)
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        if self._engine is not None:
-            self._engine.dispose()
+        self._rows.close()
 
-    def _count(self, limit: Limit, subject: str | bytes) -> int:
+    def _count(self, limit: Limit, subject: bytes) -> int:
         """Microseconds to wait; 0 when it was counted."""
-        now = round(self._clock().timestamp() * _MICROSECONDS)
+        now = int(self._clock().timestamp() * _MICROSECONDS)
         today = now // (DAY * _MICROSECONDS)
-        key, offset = self._hidden(limit, subject, today)
-        before, before_offset = self._hidden(limit, subject, today - 1)
-        here, shift, step = now + offset, offset - before_offset, limit.step
-        latest = here + (limit.burst - 1) * step
-        values = (key, today, step, here, before, shift, latest, here, step, here, latest)
         if today != self._today:
             self._begin(today)
-        with self._connect() as connection:
-            if run(connection, self._take, values):
-                return 0
-            paid = max(each for (each,) in run(connection, _PAID, (key, shift, before)))
+        key, offset = self._hidden(limit, subject, today)
+        here, step = now + offset, limit.step
+        latest = here + (limit.burst - 1) * step
+        if self._rows.run(self._again, (here, step, key, here, latest)):
+            return 0
+        before, before_offset = self._hidden(limit, subject, today - 1)
+        shift = offset - before_offset
+        if self._rows.run(self._first, (key, today, step, here, before, shift, latest, here, step, here, latest)):
+            return 0
+        paid = max(each for (each,) in self._rows.run(_PAID, (key, shift, before)))
         return int(paid) - latest
 
     def _begin(self, today: int) -> None:
         """A new day, or the first: nothing of the day before yesterday is kept."""
         if self._today is None:
-            unlogged, kind = ("", "BLOB") if self._engine else ("UNLOGGED ", "bytea")
-            with self._connect() if self._engine else self._store.write() as connection:
-                run(connection, f"CREATE {unlogged}TABLE IF NOT EXISTS {_TABLE.format(bytes=kind)}")
-        with self._connect() as connection:
-            run(connection, "DELETE FROM rate WHERE day < ?", (today - 1,))
+            self._rows.create()
+        self._rows.run("DELETE FROM rate WHERE day < ?", (today - 1,))
         self._today = today
 
-    def _hidden(self, limit: Limit, subject: str | bytes, day: int) -> tuple[bytes, int]:
+    def _hidden(self, limit: Limit, subject: bytes, day: int) -> tuple[bytes, int]:
         """What a subject is called on a day, and by how much its times are moved then."""
-        name = subject.encode() if isinstance(subject, str) else subject
-        daily = hmac.digest(self._secret, b"staylog/limits/v1 %d" % day, sha256)
-        mac = hmac.digest(daily, b"%s %s" % (limit.name.encode(), name), sha256)
+        mac = hmac.digest(_daily_key(self._secret, day), b"%s %s" % (limit.name.encode(), subject), "sha256")
         # 2^56 microseconds are two thousand years, and fit into the column with any time of this millennium.
         return mac[:16], int.from_bytes(mac[16:23])
 
-    @contextmanager
-    def _connect(self) -> Iterator[Connection]:
-        if self._engine is None:
-            with self._store.read() as connection:
-                yield connection
-            return
+
+@lru_cache(maxsize=4)
+def _daily_key(secret: bytes, day: int) -> bytes:
+    return hmac.digest(secret, b"staylog/limits/v1 %d" % day, "sha256")
+
+
+class SqliteRows:
+    """A file of its own and one connection, which serves all threads in turn: a statement takes ten microseconds."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._turn = Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._turn:
-            if self._connection is None or self._connection.closed:
-                self._connection = self._engine.connect()
-            try:
-                yield self._connection
-            except self._engine.dialect.loaded_dbapi.Error as error:
-                self._connection.close()
-                raise Unavailable("storage_unavailable", f"limits cannot be written: {error}") from error
+            if self._connection is None:
+                self._connection = self._connect()
+            return self._connection.execute(statement, values).fetchall()
+
+    def create(self) -> None:
+        self.run(f"CREATE TABLE IF NOT EXISTS {_TABLE.format(bytes='BLOB')}")
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = OFF")
+        return connection
 
 
-def _own_engine(store: Store) -> Engine:
-    arguments: dict[str, Any] = {"isolation_level": None, "timeout": BUSY_SECONDS, "check_same_thread": False}
-    url = store.url.set(database=f"{store.url.database}-limits")
-    engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
-    event.listen(engine, "connect", _make_quick)
-    return engine
+class PostgresRows:
+    """A table that is not logged: a commit that touches no other does not wait for the disk."""
 
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
-def _make_quick(connection: Any, _record: Any) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = OFF")
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._store.read() as connection:
+            return run(connection, statement, values)
+
+    def create(self) -> None:
+        with self._store.write() as connection:
+            run(connection, f"CREATE UNLOGGED TABLE IF NOT EXISTS {_TABLE.format(bytes='bytea')}")
+
+    def close(self) -> None:
+        """The store is not ours."""

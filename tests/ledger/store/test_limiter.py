@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
-from sqlalchemy import text
 
 from ledger.errors import TooMany
 from ledger.store.engine import Store
@@ -46,8 +45,7 @@ class Counting:
         return 0
 
     def rows(self) -> list[tuple[bytes, int, int]]:
-        with self.limiters[0]._connect() as connection:
-            return [tuple(row) for row in connection.execute(text("SELECT key, day, paid FROM rate"))]
+        return [tuple(row) for row in self.limiters[0]._rows.run("SELECT key, day, paid FROM rate")]
 
     def close(self) -> None:
         for limiter in self.limiters:
@@ -146,7 +144,7 @@ def test_it_is_the_algorithm(
     paid = 0
     for pause, place in steps:
         counting.clock.forward(milliseconds=pause)
-        now = round(counting.clock.now.timestamp() * 1_000_000)
+        now = int(counting.clock.now.timestamp() * 1_000_000)
         begins = max(now, paid)
         expected = begins + limit.step <= now + burst * limit.step
         paid = begins + limit.step if expected else paid

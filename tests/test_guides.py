@@ -1,0 +1,103 @@
+"""What the guides for guests, hosts and agents let one try, against a service that runs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.codes import CODES
+from tests.test_docs import ROOT, commands_of, serving
+
+GUIDES = ("guest", "host", "agent")
+LEDGER = "http://127.0.0.1:8080"
+
+
+def try_it(guide: str, folder: Path) -> tuple[list[str], str]:
+    """All commands of a guide in one shell, in an empty folder beside the ledger's; and what they printed."""
+    commands = commands_of(f"docs/guides/{guide}.md", "Try it")
+    for name in ("docs", "audits"):
+        (folder / name).symlink_to(ROOT / name)
+    with serving(folder / "data") as url:
+        # What is added by the command line is seen by the service within a second.
+        shown = [
+            f"{line}; sleep 1" if line.startswith(("staylog issuer", "staylog log")) else line for line in commands
+        ]
+        environment = {
+            **os.environ,
+            "STAYLOG_LEDGER": url,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", "\n".join(shown).replace(LEDGER, url)],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return commands, done.stdout
+
+
+def load(path: Path) -> Any:
+    return json.loads(path.read_bytes())
+
+
+def test_the_guests_guide_works(tmp_path: Path) -> None:
+    commands, output = try_it("guest", tmp_path)
+    assert len(commands) == 9
+    assert "guest_verified, by stay_receipt" in output
+    assert "the review rests on exactly this signed submission" in output
+    assert load(tmp_path / "receipt.json")["openings"]["text"]["text"] == "Quiet, and dry."
+
+
+def test_the_hosts_guide_works(tmp_path: Path) -> None:
+    commands, output = try_it("host", tmp_path)
+    assert len(commands) == 12
+    record = load(tmp_path / "record.json")
+    [review] = record["review_history"]
+    assert review["host_response"]["response_text"] == "Thank you. The gutter is mended."
+    assert review["host_response"]["submitted_at"] >= review["submitted_at"]
+    assert record["verified_reviews"] == 1
+    assert "1 of 1 reviews are listed" in output
+
+
+def test_the_agents_guide_works(tmp_path: Path) -> None:
+    commands, output = try_it("agent", tmp_path)
+    assert len(commands) == 11
+    assert "\n304\n" in output
+    assert '"review_text": null' in output
+    assert len(load(tmp_path / "rest.json")["review_history"]) == 1
+    assert "every count and average follows from them" in output
+    assert "every count and average follows from these events" in output
+    # What it explains is what there is.
+    text = (ROOT / "docs/guides/agent.md").read_text("utf-8")
+    answer = load(tmp_path / "answer.json")
+    listed = answer["review_history"][0]
+    explained = set(re.findall(r"`([a-z_]+)`", text))
+    assert answer.keys() - explained <= {"host_did", "proof"}
+    assert listed.keys() - explained <= {"review_id", "check_in", "check_out"}
+    # [2, 19] stands in the guide as an example.
+    assert answer["statistics"]["ratings"]["guest_verified"]["accuracy"] == [2, 19]
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_codes_that_a_guide_explains_exist(guide: str) -> None:
+    text = (ROOT / f"docs/guides/{guide}.md").read_text("utf-8")
+    rows = re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \|.*\|$", text, re.MULTILINE)
+    named = {code for row in rows for code in re.findall(r"`([a-z_]+)`", row)}
+    ours = {"ledger_unreachable", "file_exists"}
+    if guide != "agent":
+        assert len(named) > 5
+        assert named - ours <= CODES.keys()
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_guide_promises_no_more_than_evidence(guide: str) -> None:
+    text = (ROOT / f"docs/guides/{guide}.md").read_text("utf-8").lower()
+    assert "immutable" not in text
+    assert max(map(len, text.splitlines())) < 700
