@@ -34,6 +34,10 @@ about one host can be checked offline: that nothing was left out, and that every
 <p>This is the log {code(ledger.origin)}. It has {newest.size} entries, as of {code(newest.at)}.</p>
 <h2>Ask about a host</h2>
 <pre>curl '{base_url}/v1/hosts/did:web:cottage.example/reputation?proof=full'</pre>
+<h2>Review a stay</h2>
+<p>A guest signs a review with the key that a trusted credential is about, and sends it with the stay receipt that the
+host gave at booking time to {code("POST /v1/reviews")}. The answer is a receipt that proves, offline and for ever, that
+the review is in the log. The host may respond once. {code("staylog review --help")} does both from a terminal.</p>
 <h2>Look around</h2>
 """
     links = [
