@@ -196,6 +196,31 @@ def test_one_person_at_once_by_two_dids_reviews_a_booking_once(reviewing: Review
         assert sorted(threads.map(attempt, bodies)) == ["accepted"] + ["already_reviewed"] * 3
 
 
+def test_two_services_take_a_booking_once(reviewing: Reviewing) -> None:
+    """And mark all but the first review of a host by one person, though each hears of the others only by the database."""
+    other = open_ledger(reviewing.settings, clock=reviewing.clock)
+    other.sequencer.start()
+    desks = [reviewing.desk, other.desk()]
+    bodies = [
+        review(guest, reference=f"B-{number % 2}", guest_credential=credential(guest, "p-1"))
+        for number, guest in enumerate(GUESTS[:8])
+    ]
+
+    def attempt(number: int) -> str:
+        try:
+            return str(entry_of(submit(desks[number % 3 % 2], encoded(bodies[number])))["repeat"])
+        except StaylogError as refusal:
+            return refusal.code
+
+    with ThreadPoolExecutor(4) as threads:
+        outcomes = sorted(threads.map(attempt, range(8)))
+    other.close()
+    reviewing.ledger.reader.refresh()
+    assert outcomes == ["False", "True"] + ["already_reviewed"] * 6
+    assert json.loads(reviewing.answer(HOST.did))["statistics"]["repeats"] == 1
+    assert reviewing.fsck().findings == []
+
+
 def test_nobody_can_occupy_anothers_booking(reviewing: Reviewing) -> None:
     """A stranger who knows the reference is refused, and the guest is not kept from reviewing; two guests with receipts
     for one booking both stand, and the log says that there are two."""
