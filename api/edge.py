@@ -14,7 +14,7 @@ from litestar.enums import ScopeType
 from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from api.clients import Network, client, limit_of
+from api.clients import READS, Network, client, limit_of
 from api.metrics import UNROUTED, count_request
 from api.problems import MEDIA_TYPE, encode_problem
 from ledger.errors import TooMany
@@ -77,10 +77,11 @@ class Edge:
             count_request(scope.get("path_template") or UNROUTED, status, perf_counter() - began)
 
     async def _count(self, limiter: Limiter, limit: Limit, subject: str) -> None:
+        count = limiter.take if limit is READS else limiter.spend
         if limiter.is_local:
-            limiter.take(limit, subject)
+            count(limit, subject)
         else:
-            await sync_to_thread(limiter.take, limit, subject)
+            await sync_to_thread(count, limit, subject)
 
     async def _refuse(self, refusal: TooMany, scope: Scope, receive: Receive, send: Send) -> None:
         body = encode_problem(self._base_url, refusal.code, refusal.message)

@@ -18,8 +18,9 @@ class Intake:
     """Some are judged at once, some wait, and whoever comes then is told to come back."""
 
     def __init__(self, *, threads: int | None = None, waiting: int = 64) -> None:
-        # Argon2 takes all cores; a few more threads have the next ones ready by then.
-        threads = threads or 2 * (os.cpu_count() or 1) + 2
+        # Argon2 takes all cores, and a few have the next ones ready by then; nine may be with the canonicaliser of
+        # graphs, and must not keep those waiting who have no graph.
+        threads = threads or 2 * (os.cpu_count() or 1) + 10
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="intake")
         self._most = threads + waiting
         self._inside = 0

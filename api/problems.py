@@ -16,7 +16,7 @@ from litestar.types import ExceptionHandlersMap
 from api.codes import CODES
 from api.metrics import count_refusal
 from api.parameters import FieldError, InvalidParameters, describe, spelled
-from ledger.errors import BadForm, Halted, Refused, StaylogError, TooMany, Unavailable
+from ledger.errors import BadForm, Halted, Refused, StaylogError, TooMany, Unavailable, Uncertain
 
 MEDIA_TYPE = "application/problem+json"
 LOGGER = logging.getLogger("staylog.api")
@@ -81,7 +81,7 @@ def answer_problem(
 def on_refusal(request: Request[Any, Any, Any], error: StaylogError) -> Response[bytes]:
     """A refusal by the ledger keeps its code and message; one that no client can cause is a fault of ours."""
     refusal = error.refusal if isinstance(error, Refused) else None
-    error = error.reason if isinstance(error, Refused) else error
+    error = error.reason if isinstance(error, Refused | Uncertain) else error
     if error.code not in CODES:
         return on_fault(request, error)
     if CODES[error.code].status == 500:

@@ -140,8 +140,10 @@ def _verify_openings(
     if openings.keys() != {"text", own} or not isinstance(openings[own], dict) or openings[own].keys() != {"salt"}:
         raise Malformed("receipt_malformed", f"the openings of a receipt must be text and the salt of the {own}")
     text, committed = openings["text"], entry.members["text"]
-    if (text is None) != (committed is None):
-        raise NotProved("opening_unexpected", "the text is opened exactly when the entry commits to one")
+    if text is not None and committed is None:
+        raise NotProved("opening_unexpected", "the entry commits to no text, and one is opened")
+    if text is None and committed is not None:
+        report.withheld.append("the text that the entry commits to: it was redacted, or is not shown")
     if text is not None:
         Opening.parse(text).require(committed)
         report.proved.append("the text is the one the entry commits to")

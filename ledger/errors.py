@@ -2,6 +2,7 @@
 
     StaylogError               proof_too_large, internal_error
     ├── Refused                any of the others, with the ledger's signed word that it refused
+    ├── Uncertain              any of the others, and what it is about may be in the log all the same
     ├── Malformed              the bytes are not what they claim to be: answer_malformed, receipt_malformed,
     │   │                      opening_malformed, map_other_malformed, map_zeros_spelled_out, base58_invalid
     │   ├── BadJSON            malformed_json, duplicate_key, too_deep, not_utf8, number_out_of_range
@@ -78,6 +79,14 @@ class Refused(StaylogError):
         super().__init__(reason.code, reason.message)
         self.reason = reason
         self.refusal = refusal
+
+
+class Uncertain(StaylogError):
+    """`reason` is what went wrong. Nobody may sign that this was refused: it may have been taken in."""
+
+    def __init__(self, reason: StaylogError) -> None:
+        super().__init__(reason.code, reason.message)
+        self.reason = reason
 
 
 class Malformed(StaylogError):

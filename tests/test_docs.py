@@ -125,7 +125,9 @@ def test_make_lists_its_targets() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_modules_and_functions_that_documents_name_exist(document: Path) -> None:
     """`module.name` in a document is a name in a module of that name."""
-    sources = [path for folder in ("api", "audits", "demo", "ledger", "tests") for path in ROOT.glob(f"{folder}/**/*.py")]
+    sources = [
+        path for folder in ("api", "audits", "demo", "ledger", "tests") for path in ROOT.glob(f"{folder}/**/*.py")
+    ]
     for module, name in re.findall(r"`(\w+)\.(\w+)(?:\.\w+)?`", (ROOT / document).read_text("utf-8")):
         code = "".join(path.read_text("utf-8") for path in sources if path.stem == module)
         if code and name not in ("json", "key", "py"):

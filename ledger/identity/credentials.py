@@ -79,9 +79,7 @@ def verify(document: Any, role: str, trust: Trust, now: datetime, canonize: Cano
 
 def examine(document: Any, role: str, trust: Trust, now: datetime, canonize: Canonize) -> Credential:
     """The same, not counted: for whoever made the credential."""
-    _check_kind(document, role)
-    suite, proof = _choose_proof(document)
-    _check_form(document, role)
+    suite, proof = check(document, role)
     claims, issuer = document["credentialSubject"], _issuer(document)
     if issuer == claims["id"]:
         raise NotAccepted("self_issued", "the issuer speaks of itself")
@@ -94,6 +92,14 @@ def examine(document: Any, role: str, trust: Trust, now: datetime, canonize: Can
     unsigned = {name: value for name, value in document.items() if name != "proof"}
     key = proofs.verify(unsigned, proof, keys, canonize)
     return Credential(role, document["id"], issuer, claims, valid_until, suite, key, statuses)
+
+
+def check(document: Any, role: str) -> tuple[str, Mapping[str, Any]]:
+    """The suite and the proof that count, of a document that has the form of a credential of this role."""
+    _check_kind(document, role)
+    chosen = _choose_proof(document)
+    _check_form(document, role)
+    return chosen
 
 
 def _check_kind(document: Any, role: str) -> None:

@@ -56,7 +56,8 @@ def resolve_jwk(name: str) -> Keys:
     if (
         jwk.get("use", "sig") != "sig"
         or jwk.get("alg", "EdDSA") not in ("EdDSA", "Ed25519")
-        or "verify" not in jwk.get("key_ops", ["verify"])
+        or not isinstance(operations := jwk.get("key_ops", ["verify"]), list)
+        or "verify" not in operations
     ):
         raise BadKey("the key of this did:jwk is not for Ed25519 signatures (use, alg, key_ops)")
     try:

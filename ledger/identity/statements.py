@@ -47,6 +47,9 @@ def _guest(body: Mapping[str, Any]) -> str:
         raise NotAccepted("jwt_not_acceptable", "guest_credential: a JSON object with a proof expected, not a JWT")
     if not isinstance(credential, dict):
         raise BadForm("schema_invalid", "guest_credential: object expected")
+    types = credential.get("type")
+    if "EnvelopedVerifiableCredential" in (types if isinstance(types, list) else [types]):
+        raise NotAccepted("jwt_not_acceptable", "guest_credential: a credential with a proof expected, not an envelope")
     subject = credential.get("credentialSubject")
     name = subject.get("id") if isinstance(subject, dict) else None
     if not isinstance(name, str) or not name.startswith("did:"):
@@ -154,7 +157,7 @@ def authenticate(
     signer = method.partition("#")[0]
     for expected in (speaker_of(body, kind), speaker):
         if expected not in (None, signer):
-            raise NotAccepted(rule.mismatch, f"signed by a key of {signer}, not of {expected}")
+            raise NotAccepted(rule.mismatch, f"signed by a key of {signer[:256]}, not of {str(expected)[:256]}")
     keys = resolve(signer)
     if method not in keys:
         raise NotAccepted("bad_verification_method", f"{method} is not a key that may assert for {signer}")

@@ -157,7 +157,7 @@ class Batch:
         if author is not None:
             if author.stay in self._keys:
                 self._tell_conflict(entry, author)
-            for key in author.stored:
+            for key in author.keys:
                 self._keys.setdefault(key, placed.index)
         return placed
 
@@ -260,7 +260,7 @@ class Batch:
         insert_rows(self.connection, tables.entry, rows)
         keys = [(draft.key, index) for index, draft in enumerate(self._drafts, start) if draft.key is not None]
         for index, draft in enumerate(self._drafts, start):
-            keys += [(key, index) for key in draft.author.stored] if draft.author is not None else []
+            keys += [(key, index) for key in draft.author.keys] if draft.author is not None else []
         insert_rows(self.connection, tables.known, keys, on_conflict=" ON CONFLICT DO NOTHING")
         salts = [(index, draft.salt) for index, draft in enumerate(self._drafts, start) if draft.salt is not None]
         insert_rows(self.connection, tables.receipt_salt, salts)

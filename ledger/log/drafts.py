@@ -23,14 +23,14 @@ class Author:
 
     Nobody who has one of `bookings` already may have it again. Whoever has one of `guests` already is marked as a
     repeated guest. Another guest with the same `stay` is a conflict, of which an entry tells, with the commitment
-    `conflict`. `stored` are the keys that are kept of all these.
+    `conflict`. All keys are kept, those under older secrets too: a service that has not heard of a new one yet must
+    know the guest again.
     """
 
     bookings: tuple[bytes, ...]
     guests: tuple[bytes, ...]
     stay: bytes
     conflict: str
-    stored: tuple[bytes, ...]
     # The index of the newest issuer entry when the guest's issuer was found to be trusted.
     trusted_at: int
 
@@ -93,6 +93,9 @@ def make_draft(
         if type_ not in ("review", "response") or committed is None:
             raise BadEntry("entry_invalid", f"a {type_} without a text commitment has no opening")
         opening.require(committed)
+        if "\0" in opening.text:
+            # PostgreSQL has no such character.
+            raise BadEntry("entry_invalid", f"the text of a {type_} may not have U+0000")
     kept = {name: value for name, value in checked.members.items() if name != "at"}
     return Draft(type_, kept, checked.data, opening, key, pinned, salt)
 

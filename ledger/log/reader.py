@@ -1,5 +1,7 @@
 """Reading the log, always at a published size: what is committed but not signed does not exist for others."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from sqlalchemy import Connection
 
 from ledger import metrics
 from ledger.errors import NotFound, NotStored, Unavailable
+from ledger.log.cache import Cache
 from ledger.log.entries import VRP_ARTIFACT, Entry
 from ledger.log.face import Event
 from ledger.log.hostmap import map_key
@@ -68,6 +71,9 @@ _REVIEW = (
 )
 _KNOWN = "SELECT min(idx) FROM known WHERE key IN ({})"
 _COVERING = "SELECT size FROM checkpoint WHERE size > ? ORDER BY size LIMIT 1"
+# As canonical JSON has them; no text in an entry has a bare quotation mark.
+_REVIEW_TYPE = b'"type":"review"'
+_ISSUER = re.compile(rb'"issuer":"([^"]+)"')
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -80,6 +86,7 @@ class Reader:
         rows = Rows(self._connect)
         self.tree = TileTree(rows, CACHED_TILES)
         self.map = PagedMap(rows)
+        self._issuers_of: Cache[tuple[str, int], Counter[str]] = Cache(1000)
         self._newest: Published | None = None
         # Why other processes' checkpoints may be missing here, while they are.
         self.trouble: Unavailable | None = None
@@ -219,6 +226,15 @@ class Reader:
         if not rows:
             raise NotStored(f"the salt of entry {index} is not stored")
         return bytes(rows[0][0])
+
+    def issuers_of(self, host: str, size: int) -> Counter[str]:
+        """How many of the host's reviews below `size` rest on each issuer's credentials. Of many thousands, perhaps:
+        they are not parsed, and not counted twice."""
+        counts = self._issuers_of.get((host, size))
+        if counts is None:
+            found = (_ISSUER.search(data) for _, data in self.host_entries(host, size) if _REVIEW_TYPE in data)
+            counts = self._issuers_of.put((host, size), Counter(match[1].decode() for match in found if match))
+        return counts
 
     def newest_issuer(self, size: int) -> int:
         """The index of the newest issuer entry below `size`; -1 when there is none."""

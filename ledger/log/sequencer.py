@@ -139,7 +139,18 @@ class Sequencer:
         try:
             if not batch and not self._is_due():
                 return
-            outcomes = self._integrate(drafts)
+            try:
+                outcomes = self._integrate(drafts)
+            except StaylogError:
+                raise
+            except Exception:
+                if len(batch) == 1:
+                    raise
+                # One of them breaks what none should be able to break: the others must not suffer for it.
+                _logger.exception("a batch could not be written; its drafts are tried one by one")
+                for each in batch:
+                    self._write_alone(each)
+                return
             published = self._publish(self._integrator.written)
             results = [
                 outcome if isinstance(outcome, StaylogError) else _integrated(outcome, published)
@@ -157,6 +168,12 @@ class Sequencer:
             else:
                 future.set_result(result)
         self._tidy(len(batch))
+
+    def _write_alone(self, one: tuple[Draft, "Future[Integrated]"]) -> None:
+        try:
+            self._write([one])
+        except Exception:
+            _logger.exception("a draft could not be written")
 
     def _is_due(self) -> bool:
         """Whether there is something to do though nobody asked: a head to sign, or an old one to follow."""

@@ -27,9 +27,6 @@ MAX_LIMIT = 100
 # Up to here it is cheaper to read all events of a host than to look for the newest reviews.
 FEW_EVENTS = 100
 
-# As canonical JSON has them; no text in an entry has a bare quotation mark.
-_REVIEW = b'"type":"review"'
-_ISSUER = re.compile(rb'"issuer":"([^"]+)"')
 _CURSOR = re.compile(r"([1-9][0-9]{0,15})\.([1-9][0-9]{0,15})")
 
 
@@ -63,12 +60,18 @@ def reputation(reader: Reader, registries: Registries, host: str, query: Query, 
             raise Lengthy
         # All events of a small host, which everything else is made from. A large one is read in parts.
         events = reader.events(host, state.size) if count <= FEW_EVENTS else None
+        registry = registries.at(state.size)
         if query.proof == "none":
             shown = _listed(reader, host, state.size, before, events, query)
+            if shown["next_cursor"] is not None and query.size is None and query.cursor is None and stored is not None:
+                # Not of a size that changes though nothing has happened to the host.
+                size = max(stored.as_of, _covering(reader, registry.newest))
+                shown["next_cursor"] = _cursor(size, shown["review_history"][-1]["index"])
         else:
             shown = _proved(reader, host, state, before, stored.data if stored else None, count, events, query)
-        registry = registries.at(state.size)
-        issuers = _issuers(registry, _issuer_counts(reader, host, state.size, events))
+        # The same until the host's next event, which is what it is kept by.
+        as_of = stored.as_of if stored else 0
+        issuers = _issuers(registry, _issuer_counts(reader, host, as_of, events))
     for review in shown.get("review_history", ()):
         review["issuer_status"] = _status(registry, review["evidence"]["issuer"])
     more = {"issuers": issuers, "statistics": statistics(record), "as_of": _as_of(stored)}
@@ -77,12 +80,10 @@ def reputation(reader: Reader, registries: Registries, host: str, query: Query, 
 
 def _issuer_counts(reader: Reader, host: str, size: int, events: Sequence[Event] | None) -> Counter[str]:
     """How many reviews rest on each issuer's credentials."""
-    if events is not None:
-        reviews = (event.entry.members["evidence"] for event in events if event.entry.type == "review")
-        return Counter(evidence["issuer"] for evidence in reviews if evidence["issuer"] is not None)
-    # Many thousands, perhaps: they are not parsed.
-    found = (_ISSUER.search(data) for _, data in reader.host_entries(host, size) if _REVIEW in data)
-    return Counter(match[1].decode() for match in found if match)
+    if events is None:
+        return reader.issuers_of(host, size)
+    reviews = (event.entry.members["evidence"] for event in events if event.entry.type == "review")
+    return Counter(evidence["issuer"] for evidence in reviews if evidence["issuer"] is not None)
 
 
 def _issuers(registry: Registry, counts: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -127,8 +128,18 @@ def _listed(
 def _run(reviews: list[dict[str, Any]], size: int, before: int, limit: int) -> dict[str, Any]:
     older = [review for review in reviews if review["index"] < before]
     listed, more = older[:limit], len(older) > limit
-    cursor = urlsafe_b64encode(f"{size}.{listed[-1]['index']}".encode()).rstrip(b"=").decode() if more else None
-    return {"review_history": listed, "next_cursor": cursor}
+    return {"review_history": listed, "next_cursor": _cursor(size, listed[-1]["index"]) if more else None}
+
+
+def _cursor(size: int, index: int) -> str:
+    """To go on below this log index, at the checkpoint of this size."""
+    return urlsafe_b64encode(f"{size}.{index}".encode()).rstrip(b"=").decode()
+
+
+def _covering(reader: Reader, index: int) -> int:
+    """The size of the first checkpoint that covers an entry; 0 where there is no entry."""
+    published = reader.first_covering(index) if index >= 0 else None
+    return published.size if published else 0
 
 
 def _proved(

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import jcs, strict_json
-from ledger.errors import Done, NotAccepted, Outdated, StaylogError, Unavailable
+from ledger.canon import did, jcs, strict_json
+from ledger.errors import Done, NotAccepted, Outdated, Unavailable
 from ledger.identity import credentials, statements
 from ledger.identity.contexts import canonicaliser
 from ledger.identity.credentials import Credential
@@ -20,10 +20,13 @@ from ledger.log.openings import SALT_SIZE, Opening, commitment
 from ledger.log.sequencer import Integrated
 from ledger.reviews import evidence, stays
 from ledger.reviews.desk import Desk, counted
-from ledger.reviews.limits import REVIEWS_PER_PERSON
-from ledger.reviews.receipts import Accepted, known_receipt, make_receipt
+from ledger.reviews.receipts import Accepted, known_receipt, receipt_of
+from ledger.store.limiter import DAY, Limit
 
 KIND = "ReviewSubmission"
+REVIEWS_PER_PERSON = Limit(
+    "reviews/person", 20, DAY, 20, "quota_exceeded", "one person may submit 20 reviews in a day, at all hosts together"
+)
 # Trust in issuers changes a few times a year; that it changes again and again under one review is no accident.
 TRIES = 3
 
@@ -57,14 +60,11 @@ def submit(desk: Desk, data: bytes) -> Accepted:
             if desk.reader.known(*bookings) is not None:
                 raise Done("already_reviewed", "this guest has reviewed this booking already")
             booked = evidence.judge(body, guest.did, domain=desk.domain, now=now, resolve=desk.resolve)
-            desk.limiter.take(REVIEWS_PER_PERSON, jcs.dumps(guest.person))
-            refs = [ref.encode() for ref in desk.references.guest_refs(body["host_did"], guest.did)]
-            author = _author(desk, body, guest, persons, refs)
-            placed = _place(desk, _draft(desk, body, guest, booked, replay_key), author, guest)
-            receipt = make_receipt(desk.reader, placed.index)
-            if receipt is None:
-                raise StaylogError("internal_error", "the review was acknowledged, and no checkpoint covers it")
-            return _accepted(receipt, body, repeated=placed.repeated)
+            with desk.limiter.spending(REVIEWS_PER_PERSON, jcs.dumps(list(guest.person))):
+                refs = [ref.encode() for ref in desk.references.guest_refs(body["host_did"], guest.did)]
+                author = _author(desk, body, guest, persons, refs)
+                placed = _place(desk, _draft(desk, body, guest, booked, replay_key), author, guest)
+        return _accepted(receipt_of(desk.reader, placed), body, repeated=placed.repeated)
 
 
 def _read(data: bytes) -> dict[str, Any]:
@@ -72,7 +72,9 @@ def _read(data: bytes) -> dict[str, Any]:
     body: dict[str, Any] = strict_json.loads(data)
     statements.check(body, KIND)
     evidence.check_form(body.get("booking_evidence"))
+    credentials.check(body["guest_credential"], "guest")
     guest, host = str(statements.speaker_of(body, KIND)), body["host_did"]
+    did.check(guest)
     if guest == host or _keys_of(guest) & _keys_of(host):
         raise NotAccepted("self_review", "guest and host are the same, or have the same key")
     return body
@@ -86,6 +88,8 @@ def _keys_of(name: str) -> set[bytes]:
 def _identify(desk: Desk, body: Mapping[str, Any]) -> Guest:
     """The guest signed the body, and is the subject of a credential that counts."""
     now = desk.clock()
+    # Another process may have changed whom to trust just now.
+    desk.reader.refresh()
     signed = statements.authenticate(body, KIND, domain=desk.domain, now=now, resolve=desk.resolve)
     registry = desk.registries.newest()
     credential = credentials.verify(body["guest_credential"], "guest", registry, now, canonicaliser().canonize)
@@ -108,14 +112,11 @@ def _author(desk: Desk, body: Mapping[str, Any], guest: Guest, persons: list[byt
     bookings = [_booking_key(desk, body, who) for who in (*persons, *refs)]
     stay = desk.key("stay", body["host_did"], body["booking_reference"])
     booking = {"booking_reference": body["booking_reference"], "guest_did": guest.did, "host_did": body["host_did"]}
-    # What was made with the current pepper stands first in each list.
-    current = (bookings[0], bookings[len(persons)], persons[0], refs[0], stay)
     return Author(
         bookings=tuple(bookings),
         guests=(*persons, *refs),
         stay=stay,
         conflict=commitment(desk.random(SALT_SIZE), jcs.dumps(booking)),
-        stored=current,
         trusted_at=guest.trusted_at,
     )
 
@@ -146,7 +147,7 @@ def _place(desk: Desk, draft: Draft, author: Author, guest: Guest) -> Integrated
     """The draft in the log, by an issuer that is still trusted when it gets there."""
     for _ in range(TRIES):
         try:
-            return desk.sequencer.submit(replace(draft, author=author)).result()
+            return desk.place(replace(draft, author=author))
         except Outdated:
             desk.reader.refresh()
             registry, credential = desk.registries.newest(), guest.credential

@@ -13,14 +13,15 @@ from ledger import metrics
 from ledger.canon import jcs
 from ledger.canon.times import format_time
 from ledger.clock import Clock
-from ledger.errors import Refused, StaylogError
+from ledger.errors import BrokenRule, Done, Outdated, Refused, StaylogError, Uncertain
 from ledger.identity import statements
 from ledger.identity.did import Resolver, offline
 from ledger.identity.guestref import GuestReferences, prefixed
 from ledger.identity.issuers import Registries
 from ledger.keys import ServiceKeys
+from ledger.log.drafts import Draft
 from ledger.log.reader import Reader
-from ledger.log.sequencer import Sequencer
+from ledger.log.sequencer import Integrated, Sequencer
 from ledger.reviews.listings import time_zone
 from ledger.reviews.stays import EVERYWHERE
 from ledger.settings import service_did
@@ -64,8 +65,20 @@ class Desk:
         """Whoever has shown who they are gets every refusal signed: to turn somebody away leaves evidence."""
         try:
             yield
+        except Uncertain:
+            raise
         except StaylogError as reason:
             raise Refused(reason, self._refusal(body, reason.code)) from reason
+
+    def place(self, draft: Draft) -> Integrated:
+        """The draft in the log; or Uncertain, when it may be there though nobody can say so."""
+        queued = self.sequencer.submit(draft)
+        try:
+            return queued.result()
+        except (BrokenRule, Done, Outdated):
+            raise
+        except StaylogError as reason:
+            raise Uncertain(reason) from reason
 
     def _refusal(self, body: Mapping[str, Any], code: str) -> dict[str, Any]:
         now = self.clock()

@@ -4,15 +4,20 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from ledger.canon import jcs
 from ledger.errors import BadDID, BadForm, NotAccepted, NotYet
 from ledger.identity import statements
 from ledger.identity.did import Resolver
 
 RECEIPT = "StayReceipt"
+MAX_BYTES = 16 * 1024
 
 
 def check_form(evidence: Any) -> None:
-    """Whether a receipt has the form of one. Evidence of another kind is judged when it is its turn."""
+    """Whether a receipt has the form of one. Evidence of another kind is judged when it is its turn, if it is not so
+    long that reading it would cost more than a review does."""
+    if len(jcs.dumps_plain(evidence)) > MAX_BYTES:
+        raise BadForm("too_large", f"booking_evidence has at most {MAX_BYTES // 1024} KiB")
     if not isinstance(evidence, dict) or evidence.get("type") != RECEIPT:
         return
     try:

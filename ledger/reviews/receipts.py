@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.canon import base64
+from ledger.errors import StaylogError
 from ledger.log.reader import Reader
+from ledger.log.sequencer import Integrated
 from ledger.log.tlog_proof import TlogProof
 
 # The commitment that the speaker alone can open, by the type of the entry.
@@ -44,6 +46,14 @@ def make_receipt(reader: Reader, index: int) -> dict[str, Any] | None:
         "checkpoint": published.note,
         "tlog_proof": str(TlogProof(index, tuple(path), published.note)),
     }
+
+
+def receipt_of(reader: Reader, placed: Integrated) -> dict[str, Any]:
+    """The receipt of what was just acknowledged."""
+    receipt = make_receipt(reader, placed.index)
+    if receipt is None:
+        raise StaylogError("internal_error", f"entry {placed.index} was acknowledged, and no checkpoint covers it")
+    return receipt
 
 
 def known_receipt(reader: Reader, key: bytes) -> dict[str, Any] | None:

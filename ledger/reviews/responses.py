@@ -6,16 +6,19 @@ from typing import Any
 
 from ledger import metrics
 from ledger.canon import jcs, strict_json
-from ledger.errors import BadForm, BrokenRule, Done, NotAccepted, StaylogError
+from ledger.errors import BadForm, BrokenRule, Done, NotAccepted
 from ledger.identity import statements
 from ledger.log.drafts import Draft, make_draft
 from ledger.log.openings import SALT_SIZE, Opening, commitment
 from ledger.log.sequencer import Integrated
 from ledger.reviews.desk import Desk, counted
-from ledger.reviews.limits import RESPONSES_PER_HOST
-from ledger.reviews.receipts import Accepted, known_receipt, make_receipt
+from ledger.reviews.receipts import Accepted, known_receipt, receipt_of
+from ledger.store.limiter import Limit
 
 KIND = "HostResponse"
+RESPONSES_PER_HOST = Limit(
+    "responses/host", 60, 3600, 60, "quota_exceeded", "one host may submit 60 responses in an hour"
+)
 
 
 def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
@@ -29,13 +32,9 @@ def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
         if body["host_did"] != review.entry.host:
             raise NotAccepted("not_the_host", "this is a review of another host")
         statements.authenticate(body, KIND, domain=desk.domain, now=desk.clock(), resolve=desk.resolve)
-        with desk.signing_refusals(body):
-            desk.limiter.take(RESPONSES_PER_HOST, body["host_did"])
+        with desk.signing_refusals(body), desk.limiter.spending(RESPONSES_PER_HOST, body["host_did"]):
             placed = _place(desk, _draft(desk, body, review.index, replay_key))
-            receipt = make_receipt(desk.reader, placed.index)
-            if receipt is None:
-                raise StaylogError("internal_error", "the response was acknowledged, and no checkpoint covers it")
-            return _accepted(receipt, repeated=placed.repeated)
+        return _accepted(receipt_of(desk.reader, placed), repeated=placed.repeated)
 
 
 def _read(data: bytes, review_id: str) -> dict[str, Any]:
@@ -62,7 +61,7 @@ def _draft(desk: Desk, body: Mapping[str, Any], review: int, replay_key: bytes) 
 def _place(desk: Desk, draft: Draft) -> Integrated:
     """The log's own rules say whether it is the first, and in time."""
     try:
-        return desk.sequencer.submit(draft).result()
+        return desk.place(draft)
     except BrokenRule as broken:
         if broken.code == "response_repeated":
             raise Done("already_responded", "this review has a response already, and there is one at most") from broken

@@ -1,51 +1,57 @@
 """How often somebody may do something: GCRA, the generic cell rate algorithm (ITU-T I.371), kept in the database.
 
-Each limit and subject has one number: the time up to which what was done so far is paid for. One statement looks at it
-and moves it on, so that a limit is exact whichever processes share it. On SQLite the numbers have a file of their own,
-since nobody who reads should wait for who writes the log; they need not survive a power cut.
+What was done so far is paid for up to some time; one more moves that time on by a step, and it may be only so far
+ahead.
+Limits are exact whichever processes share them: a statement that counts is one that no other can come between.
 
-Nothing here tells who did what. Subjects are known by a key that changes every day, and times are moved by an offset
-that this key gives.
+Nothing here tells who did what. Whoever is counted is known by a name that changes with every period of the limit, and
+times are moved by an offset that goes with the name. `take` changes one row again and again, and databases keep old
+versions of rows; so what could link the reviews of one guest is counted by `spend`, in rows that are never changed and
+that have nothing in common.
 """
 
 import hmac
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from threading import Lock
-from typing import Any, Protocol
+from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
 from ledger import metrics
 from ledger.clock import Clock
 from ledger.errors import TooMany, Unavailable
+from ledger.store.counts import Counts, PostgresCounts, SqliteCounts
 from ledger.store.engine import Store
-from ledger.store.rows import run
 
 DAY = 86_400
-# How long the file of limits may be in others' hands. Whoever would wait longer is let through.
-BUSY_SECONDS = 1
 
 _logger = logging.getLogger(__name__)
-_MICROSECONDS = 1_000_000
-_TABLE = "rate (key {bytes} PRIMARY KEY, day INTEGER NOT NULL, paid BIGINT NOT NULL)"
-# Who was counted today already: paid up to now at least, and then a step further, unless that is too far ahead.
+_SECOND = 1_000_000
+# Who was counted in this period already: paid up to now at least, and a step further, unless that is too far ahead.
 _AGAIN = "UPDATE rate SET paid = {max}(paid, ?) + ? WHERE key = ? AND {max}(paid, ?) <= ? RETURNING paid"
-# Whoever else: the same, from where yesterday ended. Another process may have been here just now.
+# Whoever else: the same, from where the last period ended. Another process may have been here just now.
 _FIRST = (
-    "INSERT INTO rate (key, day, paid) SELECT ?, ?, since.paid + ? FROM (SELECT {max}(?, coalesce((SELECT paid FROM "
+    "INSERT INTO rate (key, until, paid) SELECT ?, ?, since.paid + ? FROM (SELECT {max}(?, coalesce((SELECT paid FROM "
     "rate WHERE key = ?) + ?, 0)) AS paid) AS since WHERE since.paid <= ? "
     "ON CONFLICT (key) DO UPDATE SET paid = {max}(rate.paid, ?) + ? WHERE {max}(rate.paid, ?) <= ? RETURNING paid"
 )
 _PAID = "SELECT paid FROM rate WHERE key = ? UNION ALL SELECT paid + ? FROM rate WHERE key = ?"
+_SPENT = "SELECT key, paid FROM rate WHERE key IN ({})"
+_SPEND = "INSERT INTO rate (key, until, paid) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING key"
+_GIVE_BACK = "DELETE FROM rate WHERE key = ?"
+# Whoever adds a row takes some away that nobody needs any more: nobody has to wait until thousands are gone.
+_TIDY = "DELETE FROM rate WHERE key IN (SELECT key FROM rate WHERE until <= ? LIMIT 3)"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`count` times in `seconds`, of which `burst` may come at once. At most a day may be used up ahead."""
+    """`count` times in `seconds`, which is its period, of which `burst` may come at once, at most all."""
 
     name: str
     count: int
@@ -57,126 +63,126 @@ class Limit:
     @property
     def step(self) -> int:
         """What one costs, in microseconds."""
-        return self.seconds * _MICROSECONDS // self.count
+        return self.seconds * _SECOND // self.count
 
+    def period(self, now: int) -> int:
+        return now // (self.seconds * _SECOND)
 
-class Rows(Protocol):
-    """Where the numbers are. Each statement is a transaction of its own, seen by all processes."""
-
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]: ...
-
-    def create(self) -> None: ...
-
-    def close(self) -> None: ...
+    def refuse(self, wait: int) -> None:
+        if wait > 0:
+            seconds = -(-wait // _SECOND)
+            raise TooMany(self.code, f"{self.what}; try again in {seconds} s", retry_after=seconds)
 
 
 class Limiter:
-    """Shared by all threads of a process, and exact across processes on one database."""
+    """Shared by all threads of a process, and exact across processes on one database. One that cannot count lets
+    everybody through: what it guards has its own ways to refuse, and reading must go on when nothing can be written."""
 
     def __init__(self, store: Store, secret: bytes, clock: Clock) -> None:
         # Whether counting is too quick to be worth a thread.
         self.is_local = store.is_sqlite
-        self._rows: Rows = SqliteRows(f"{store.url.database}-limits") if store.is_sqlite else PostgresRows(store)
+        file = f"{store.url.database}-limits"
+        self._counts: Counts = SqliteCounts(file) if store.is_sqlite else PostgresCounts(store)
         self._secret = secret
         self._clock = clock
-        self._today: int | None = None
+        self._failing = False
         greater = "max" if store.is_sqlite else "greatest"
         self._again, self._first = _AGAIN.format(max=greater), _FIRST.format(max=greater)
 
-    def take(self, limit: Limit, subject: str | bytes) -> None:
-        """Count one more of `subject`, or TooMany. A limiter that cannot count lets everybody through: what it guards
-        has its own ways to refuse, and reading must go on when nothing can be written."""
+    def take(self, limit: Limit, subject: str) -> None:
+        """Count one more of `subject`, or TooMany: quick, for what nobody could be recognised by."""
+        limit.refuse(self._trying(lambda: self._take(limit, subject.encode()), 0))
+
+    def spend(self, limit: Limit, subject: str | bytes) -> bytes | None:
+        """The same by a row of its own, whose key is returned."""
+        name = subject.encode() if isinstance(subject, str) else subject
+        nothing: tuple[bytes | None, int] = (None, 0)
+        key, wait = self._trying(lambda: self._spend(limit, name), nothing)
+        limit.refuse(wait)
+        return key
+
+    @contextmanager
+    def spending(self, limit: Limit, subject: str | bytes) -> Iterator[None]:
+        """Spent if what is done inside comes about, and given back otherwise."""
+        key = self.spend(limit, subject)
         try:
-            wait = self._count(limit, subject.encode() if isinstance(subject, str) else subject)
-        except (sqlite3.Error, DBAPIError, Unavailable) as error:
-            metrics.UNCOUNTED.inc()
-            _logger.warning("limits are not counted: %s", type(error).__name__)
-            return
-        if wait > 0:
-            seconds = -(-wait // _MICROSECONDS)
-            raise TooMany(limit.code, f"{limit.what}; try again in {seconds} s", retry_after=seconds)
+            yield
+        except BaseException:
+            if key is not None:
+                self._trying(lambda: self._counts.run(_GIVE_BACK, (key,)), [])
+            raise
 
     def close(self) -> None:
-        self._rows.close()
+        self._counts.close()
 
-    def _count(self, limit: Limit, subject: bytes) -> int:
+    def _take(self, limit: Limit, subject: bytes) -> int:
         """Microseconds to wait; 0 when it was counted."""
-        now = int(self._clock().timestamp() * _MICROSECONDS)
-        today = now // (DAY * _MICROSECONDS)
-        if today != self._today:
-            self._begin(today)
-        key, offset = self._hidden(limit, subject, today)
+        now = self._now()
+        period = limit.period(now)
+        key, offset = self._hidden(limit, period, subject)
         here, step = now + offset, limit.step
         latest = here + (limit.burst - 1) * step
-        if self._rows.run(self._again, (here, step, key, here, latest)):
+        if self._counts.run(self._again, (here, step, key, here, latest)):
             return 0
-        before, before_offset = self._hidden(limit, subject, today - 1)
-        shift = offset - before_offset
-        if self._rows.run(self._first, (key, today, step, here, before, shift, latest, here, step, here, latest)):
+        before, before_offset = self._hidden(limit, period - 1, subject)
+        shift, until = offset - before_offset, (period + 2) * limit.seconds
+        self._counts.run(_TIDY, (now // _SECOND,))
+        if self._counts.run(self._first, (key, until, step, here, before, shift, latest, here, step, here, latest)):
             return 0
-        paid = max(each for (each,) in self._rows.run(_PAID, (key, shift, before)))
+        paid = max(each for (each,) in self._counts.run(_PAID, (key, shift, before)))
         return int(paid) - latest
 
-    def _begin(self, today: int) -> None:
-        """A new day, or the first: nothing of the day before yesterday is kept."""
-        if self._today is None:
-            self._rows.create()
-        self._rows.run("DELETE FROM rate WHERE day < ?", (today - 1,))
-        self._today = today
+    def _spend(self, limit: Limit, subject: bytes) -> tuple[bytes | None, int]:
+        """The key of the row and 0, or microseconds to wait."""
+        now = self._now()
+        period, most = limit.period(now), limit.burst + limit.count
+        hidden = {
+            when: dict(self._hidden(limit, when, subject, number) for number in range(most))
+            for when in (period, period - 1)
+        }
+        offsets = {**hidden[period - 1], **hidden[period]}
+        query = _SPENT.format(", ".join("?" * len(offsets)))
+        self._counts.run(_TIDY, (now // _SECOND,))
+        while True:
+            spent = {bytes(key): moved for key, moved in self._counts.run(query, tuple(offsets))}
+            paid = _paid([moved - offsets[key] for key, moved in spent.items()], limit.step)
+            wait = paid - now - (limit.burst - 1) * limit.step
+            if wait > 0:
+                return None, wait
+            key = next(key for key in hidden[period] if key not in spent)
+            if self._counts.run(_SPEND, (key, (period + 2) * limit.seconds, now + offsets[key])):
+                return key, 0
 
-    def _hidden(self, limit: Limit, subject: bytes, day: int) -> tuple[bytes, int]:
-        """What a subject is called on a day, and by how much its times are moved then."""
-        mac = hmac.digest(_daily_key(self._secret, day), b"%s %s" % (limit.name.encode(), subject), "sha256")
+    def _now(self) -> int:
+        return int(self._clock().timestamp() * _SECOND)
+
+    def _hidden(self, limit: Limit, period: int, subject: bytes, number: int = 0) -> tuple[bytes, int]:
+        """What a subject is called in a period, and by how much its times are moved then."""
+        mac = hmac.digest(_key(self._secret, limit.name, period), b"%d %s" % (number, subject), "sha256")
         # 2^56 microseconds are two thousand years, and fit into the column with any time of this millennium.
         return mac[:16], int.from_bytes(mac[16:23])
 
-
-@lru_cache(maxsize=4)
-def _daily_key(secret: bytes, day: int) -> bytes:
-    return hmac.digest(secret, b"staylog/limits/v1 %d" % day, "sha256")
-
-
-class SqliteRows:
-    """A file of its own and one connection, which serves all threads in turn: a statement takes ten microseconds."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._turn = Lock()
-        self._connection: sqlite3.Connection | None = None
-
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._turn:
-            if self._connection is None:
-                self._connection = self._connect()
-            return self._connection.execute(statement, values).fetchall()
-
-    def create(self) -> None:
-        self.run(f"CREATE TABLE IF NOT EXISTS {_TABLE.format(bytes='BLOB')}")
-
-    def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = OFF")
-        return connection
+    def _trying(self, count: Callable[[], T], otherwise: T) -> T:
+        try:
+            counted = count()
+        except (sqlite3.Error, DBAPIError, Unavailable, OSError) as error:
+            metrics.UNCOUNTED.inc()
+            if not self._failing:
+                _logger.warning("limits are not counted: %s", type(error).__name__)
+            self._failing = True
+            return otherwise
+        self._failing = False
+        return counted
 
 
-class PostgresRows:
-    """A table that is not logged: a commit that touches no other does not wait for the disk."""
+def _paid(moments: list[int], step: int) -> int:
+    """Up to when these, which were each allowed, are paid for."""
+    paid = 0
+    for moment in sorted(moments):
+        paid = max(paid, moment) + step
+    return paid
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._store.read() as connection:
-            return run(connection, statement, values)
-
-    def create(self) -> None:
-        with self._store.write() as connection:
-            run(connection, f"CREATE UNLOGGED TABLE IF NOT EXISTS {_TABLE.format(bytes='bytea')}")
-
-    def close(self) -> None:
-        """The store is not ours."""
+@lru_cache(maxsize=64)
+def _key(secret: bytes, limit: str, period: int) -> bytes:
+    return hmac.digest(secret, b"staylog/limits/v1 %s %d" % (limit.encode(), period), "sha256")

@@ -83,3 +83,10 @@ def upgrade() -> None:
         sa.Column("timezone", sa.Text, nullable=False),
         sa.Column("source", sa.Text, nullable=False),
     )
+    if op.get_context().dialect.name == "postgresql":
+        # The limiter's; on SQLite it has a file of its own.
+        op.execute(
+            "CREATE UNLOGGED TABLE rate (key bytea PRIMARY KEY, until bigint NOT NULL, paid bigint NOT NULL) "
+            "WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)"
+        )
+        op.create_index("ix_rate_until", "rate", ["until"])

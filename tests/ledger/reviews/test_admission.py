@@ -21,8 +21,7 @@ from ledger.identity.issuers import distrust, trust
 from ledger.keys import rotate_pepper
 from ledger.log.drafts import Author
 from ledger.log.openings import commitment
-from ledger.reviews.admission import submit
-from ledger.reviews.limits import REVIEWS_PER_PERSON
+from ledger.reviews.admission import REVIEWS_PER_PERSON, submit
 from ledger.reviews.listings import add_listing
 from tests.identities import IDV, NOW, STATUS, THIEF, Speaker
 from tests.identities import credential as revocable
@@ -361,7 +360,7 @@ def test_a_batch_of_conflicts_is_not_longer_than_a_batch_may_be(reviewing: Revie
 
     def author(number: int) -> Author:
         own = b"booking %d" % number
-        return Author((own,), (b"guest %d" % number,), b"stay", writer.hash(), (own, b"stay"), newest)
+        return Author((own,), (b"guest %d" % number,), b"stay", writer.hash(), newest)
 
     drafts = [replace(writer.review(HOST.did), author=author(number)) for number in range(300)]
     reviewing.add(*drafts)

@@ -1,0 +1,91 @@
+"""Where the limiter's numbers are: a table of key, until when it is needed, and a time. Each statement is a transaction
+of its own, seen by all processes; none needs to survive a power cut."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+from ledger.store.engine import Store
+from ledger.store.rows import run
+
+# How long the file may be in other processes' hands, which have it for microseconds.
+BUSY_SECONDS = 0.2
+
+_TABLE = "CREATE TABLE IF NOT EXISTS rate (key BLOB PRIMARY KEY, until INTEGER NOT NULL, paid INTEGER NOT NULL)"
+_INDEX = "CREATE INDEX IF NOT EXISTS ix_rate_until ON rate (until)"
+# A file that is no database, or a damaged one, or one without our table.
+_UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
+
+
+class Counts(Protocol):
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]: ...
+
+    def close(self) -> None: ...
+
+
+class SqliteCounts:
+    """A file of its own, since nobody who reads should wait for who writes the log, and one connection, which serves
+    all threads in turn. Rows are overwritten where they stand: no journal tells what was there before. The price is
+    that a crash may damage the file; then it is made anew."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._turn = Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._turn:
+            try:
+                return self._run(statement, values)
+            except sqlite3.DatabaseError as error:
+                self._drop()
+                if error.sqlite_errorcode & 0xFF not in _UNUSABLE:
+                    raise
+                for suffix in ("", "-journal"):
+                    self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+                return self._run(statement, values)
+
+    def close(self) -> None:
+        with self._turn:
+            self._drop()
+
+    def _run(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        if self._connection is None:
+            self._connection = self._connect()
+        # At once: two that both read first could not both go on to write.
+        self._connection.execute("BEGIN IMMEDIATE")
+        rows = self._connection.execute(statement, values).fetchall()
+        self._connection.execute("COMMIT")
+        return rows
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        # In the order of the keys, which is none, and not in the order in which they came.
+        connection.execute(f"{_TABLE} WITHOUT ROWID")
+        connection.execute(_INDEX)
+        return connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+        self._connection = None
+
+
+class PostgresCounts:
+    """A table that is not logged, made by the migration: a commit that touches no other does not wait for the disk."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._store.read() as connection:
+            return run(connection, statement, values)
+
+    def close(self) -> None:
+        """The store is not ours."""
