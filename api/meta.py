@@ -58,7 +58,7 @@ the review is in the log. The host may respond once. {code("staylog review --hel
 @get(
     "/health",
     response_headers={"Cache-Control": "no-store"},
-    responses=responses("log_behind", "log_forked", "log_damaged", "storage_full"),
+    responses=responses("log_behind", "log_forked", "log_damaged", "storage_full", limited=False),
     sync_to_thread=False,
     tags=["service"],
 )

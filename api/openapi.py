@@ -25,7 +25,6 @@ from api.problems import MEDIA_TYPE, Problem
 _EVERYWHERE = (
     "bad_request",
     "parameter_invalid",
-    "rate_limited",
     "internal_error",
     "not_stored",
     "storage_unavailable",
@@ -41,6 +40,7 @@ def responses(
     created: Any = None,
     media_type: str = "application/json",
     not_modified: bool = False,
+    limited: bool = True,
 ) -> dict[int, ResponseSpec]:
     """What an operation may answer: the problems by their codes, and the body where the handler returns plain bytes."""
     found = {200: ResponseSpec(body, generate_examples=False, description="OK", media_type=media_type)} if body else {}
@@ -50,7 +50,7 @@ def responses(
     if not_modified:
         found[304] = ResponseSpec(None, description="Not modified: If-None-Match has the ETag of the answer.")
     by_status: dict[int, set[str]] = {}
-    for name in (*codes, *_EVERYWHERE):
+    for name in (*codes, *_EVERYWHERE, *(["rate_limited"] if limited else [])):
         by_status.setdefault(CODES[name].status, set()).add(name)
     for status, names in sorted(by_status.items()):
         description = f"{HTTPStatus(status).phrase}: {', '.join(sorted(names))}"

@@ -27,21 +27,41 @@ from ledger.store.rows import Published
 
 # What may be wrong with anything that is signed and sent in.
 _STATEMENT_CODES = (
-    *IDENTITY,
+    "malformed_json",
+    "duplicate_key",
+    "too_deep",
+    "not_utf8",
+    "number_out_of_range",
+    "schema_invalid",
+    "text_too_long",
+    "date_invalid",
     "did_not_canonical",
+    "key_not_acceptable",
+    "did_method_not_supported",
+    "proof_type_not_supported",
+    "wrong_proof_purpose",
+    "proof_value_invalid",
+    "proof_invalid",
+    "bad_verification_method",
+    "wrong_domain",
+    "stale_proof",
     "too_large",
     "unsupported_media_type",
     "quota_exceeded",
     "busy",
     "storage_full",
+    "log_behind",
+    "log_forked",
     "log_damaged",
 )
+_NOT_OF_A_GUEST = {"listing_not_covered", "wrong_challenge", "not_the_host"}
 
 
 @post(
     "/v1/reviews",
     responses=responses(
         *_STATEMENT_CODES,
+        *(IDENTITY.keys() - _NOT_OF_A_GUEST),
         "self_review",
         "stay_not_over",
         "too_late",

@@ -53,7 +53,7 @@ def _hours(_context: click.Context, _option: click.Parameter, value: float | Non
 @click.option("--entry", type=FILE, help="The exact bytes of the entry that a tlog-proof is about.")
 @click.option("--policy", type=FILE, help="A tlog-policy: demand its quorum of witnesses for a receipt or tlog-proof.")
 @click.option("--consistency", type=FILE, help="The answer of /v1/log/consistency for two checkpoints, older first.")
-@click.option("--submission", type=FILE, help="The signed review of a receipt, to show that it is yours.")
+@click.option("--submission", type=FILE, help="The signed review or response of a receipt, to show that it is yours.")
 @click.option("--booking", type=FILE, help="The booking statement it rests on, when the submission does not carry it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) -> None:

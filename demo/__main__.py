@@ -43,21 +43,19 @@ def main(port: int, data: Path | None, once: bool) -> None:
             stage.say("Staylog from end to end. Everything below happens now, and what comes out is checked.")
             story = Story(stage, service)
             story.tell()
-            stage.heading(f"All of it came out as told, in {time.monotonic() - began:.0f} seconds. Now you")
-            story.what_to_try()
-            _end(stage, service, temporary=data is None, once=once)
+            stage.heading(f"All of it came out as told, in {time.monotonic() - began:.0f} seconds")
+            if not once:
+                story.what_to_try()
+                _stay(stage, service, temporary=data is None)
         except (Unexpected, NotRunning, StaylogError) as reason:
             raise click.ClickException(f"this did not come out as told: {reason}") from reason
 
 
-def _end(stage: Stage, service: Service, *, temporary: bool, once: bool) -> None:
-    rows = [("files", f"{stage.folder}{', until the demo ends (--data DIR keeps them)' if temporary else ''}")]
-    if not once:
-        rows.append(("service", f"{service.url} until you press Ctrl-C"))
+def _stay(stage: Stage, service: Service, *, temporary: bool) -> None:
+    kept = ", until the demo ends (--data DIR keeps them)" if temporary else ""
     try:
-        stage.facts(*rows)
-        if not once:
-            service.wait()
+        stage.facts(("files", f"{stage.folder}{kept}"), ("service", f"{service.url} until you press Ctrl-C"))
+        service.wait()
     except KeyboardInterrupt:
         stage.say("\nThe service stops.")
 

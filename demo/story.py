@@ -17,6 +17,7 @@ from demo.traces import files_with, in_common
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.note import Verifier
 
+DID = re.compile(r"did:key:\w+(?:#\w+)?")
 VERIFIER = Path(__file__).parents[1] / "audits" / "standalone_verify.py"
 
 
@@ -156,7 +157,8 @@ class Story:
                 refused = refused_submission(refusal, document)
                 expect(f"{attempt.title} What is refused", (digest(attempt.review), attempt.code), refused)
             self.stage.facts((f"{attempt.status}", attempt.title), style="yellow")
-            self.stage.facts(("   ", attempt.code + ", signed by the ledger" * attempt.signed))
+            reason = f"{attempt.code}{', signed by the ledger' * attempt.signed}: {reply.body['detail']}"
+            self.stage.facts(("   ", DID.sub(lambda found: short(found[0]), reason)))
 
     def an_answer(self) -> dict[str, Any]:
         self.stage.chapter(
@@ -225,6 +227,8 @@ class Story:
         )
 
     def what_to_try(self) -> None:
+        """What whoever reads this can do next; looked at as well."""
+        self.stage.say("Now you:")
         host, review_id = self.cast.hanne.did, self.receipts[self.cast.bens.reference]["review_id"]
         for path in (
             f"/v1/hosts/{host}/reputation",

@@ -30,9 +30,11 @@ DOCUMENT = jcs.dumps(
             "reads_per_address_and_minute": 600,
         },
         "privacy": [
-            "Of a guest two values per host are kept, which lead nowhere else and need a secret that is not in the "
-            "database. The guest's DID, the credential, the booking reference and private feedback are not kept.",
-            "Addresses of clients are kept for at most two days, as a keyed hash whose key changes every day.",
+            "By keyed hashes, whose secrets are not in the database, a guest is known again at one host, and a booking "
+            "and a submission are. The guest's DID, the credential, the booking reference and private feedback are not "
+            "kept.",
+            "What is counted against limits is counted under names that change every minute for addresses, every day "
+            "for persons, and is of no use after two of these.",
         ],
         "operator": [
             "The operator can add entries from the command line, as issuers that are trusted and redactions.",

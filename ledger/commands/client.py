@@ -27,7 +27,7 @@ class TurnedAway(StaylogError):
     """The ledger's own refusal, in its own words: `fields` are those that are wrong, `explained` is where the code is
     explained, `refusal` the ledger's signed word where it gave one."""
 
-    def __init__(self, problem: Mapping[str, Any], retry_after: int | None) -> None:
+    def __init__(self, problem: Mapping[str, Any], status: int, retry_after: int | None) -> None:
         super().__init__(str(problem["code"]), str(problem.get("detail", "")))
         errors = problem.get("errors")
         self.fields = [
@@ -38,6 +38,7 @@ class TurnedAway(StaylogError):
         self.explained = str(problem.get("type", ""))
         refusal = problem.get("refusal")
         self.refusal: dict[str, Any] | None = refusal if isinstance(refusal, dict) else None
+        self.status = status
         self.retry_after = retry_after
 
 
@@ -95,7 +96,7 @@ def _taken(answer: Answer, good: tuple[int, ...]) -> tuple[Answer, dict[str, Any
         return answer, value
     if answer.status < 400 or not isinstance(code := value.get("code"), str) or not _CODE.fullmatch(code):
         raise Malformed("answer_malformed", f"the ledger answered {answer.status}, which means nothing to this version")
-    raise TurnedAway(value, answer.retry_after)
+    raise TurnedAway(value, answer.status, answer.retry_after)
 
 
 def _ask(ledger: str, path: str, body: bytes | None = None) -> Answer:

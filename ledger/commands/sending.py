@@ -127,6 +127,8 @@ def check_receipt(
         raise NotProved("receipt_mismatch", "the entry says something else than what was signed")
     proof.require_plain()
     checkpoint = proof.verify(entry.leaf_hash, log)
+    if (members["text"] is None) != (not body.get(_TEXT[kind])):
+        raise NotProved("receipt_mismatch", "the entry has a text where none was signed, or none where one was")
     # A text that was redacted meanwhile is not opened any more.
     if opened is not None:
         opening = Opening.parse(opened)
@@ -153,6 +155,8 @@ def _tell(
     if repeated:
         _line("before", f"the ledger had this {errand.word} already, and gives its receipt again")
     _line("checked", f"offline: the {errand.word} in the log is the one you signed, and the log's key signed for it")
+    if members["text"] is not None and receipt["openings"]["text"] is None:
+        _line("", "but for its text, which the ledger does not show any more: it was redacted, or is withheld")
     _line("log key", str(log))
     if errand.log is None:
         _line("", "had from the ledger itself, and believed on first sight: compare it with one from elsewhere")
@@ -183,7 +187,10 @@ def _tell_refusal(errand: Errand, body: Mapping[str, Any], turned: client.Turned
         say(f"explained at {turned.explained}")
     if turned.refusal is not None:
         say(_keep_refusal(errand, body, turned))
-    say(f"Nothing was taken in; what you signed is in {errand.submission}.")
+    if turned.status >= 500:
+        say(f"It may be taken in all the same; what you signed is in {errand.submission}, and is never taken twice.")
+    else:
+        say(f"Nothing was taken in; what you signed is in {errand.submission}.")
     if turned.retry_after is not None:
         say(f"Try again in {turned.retry_after} seconds: {errand.again} --key KEY")
     elif turned.code in _PASSING:

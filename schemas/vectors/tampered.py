@@ -106,7 +106,6 @@ def receipts(receipt: dict[str, Any]) -> list[dict[str, Any]]:
             "another text than the one submitted",
             [replace("/openings/text/text", "Dreadful.")],
         ),
-        ("text-hidden", "opening_unexpected", "the entry commits to a text", [replace("/openings/text", None)]),
         (
             "evidence-salt-short",
             "receipt_malformed",

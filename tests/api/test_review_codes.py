@@ -71,13 +71,13 @@ CREDENTIAL_ROWS = {
 }
 NOT_HERE = {
     "issuer_unavailable": "keys are pinned, nobody is asked for them",
-    "host_did_unavailable": "did:web is not resolved yet (step 5)",
-    "booking_denied": "hosts are not asked yet (step 6)",
-    "booking_cancelled": "there are no booking notices yet (step 6)",
-    "booking_dates_mismatch": "hosts are not asked yet (step 6)",
-    "submission_not_found": "nothing is pending yet (step 6)",
-    "address_not_allowed": "nothing is fetched yet (step 5)",
-    "status_invalid": "status lists are not fetched yet (step 5)",
+    "host_did_unavailable": "did:web is not resolved yet",
+    "booking_denied": "hosts are not asked yet",
+    "booking_cancelled": "there are no booking notices yet",
+    "booking_dates_mismatch": "hosts are not asked yet",
+    "submission_not_found": "nothing is pending yet",
+    "address_not_allowed": "nothing is fetched yet",
+    "status_invalid": "status lists are not fetched yet",
     "listing_not_covered": "it is about credentials of hosts, which neither operation takes",
     "too_complex": "a guest's credential of the closed form has no objects without an id inside of each other",
     "unknown_size": "it is about reading: tests/api/test_problems.py",
@@ -85,13 +85,14 @@ NOT_HERE = {
 }
 # What the OpenAPI document says of the two operations besides; most of it is the operator's trouble.
 ALSO_DOCUMENTED = {
-    "wrong_challenge": "the form of both statements has no challenge",
     "bad_request": "tests/api/test_edge.py",
     "internal_error": "tests/api/test_problems.py",
     "not_stored": "tests/api/test_problems.py",
     "storage_unavailable": "tests/api/test_outage.py",
     "storage_full": "tests/crash/test_disk_full.py",
     "log_damaged": "tests/crash/test_damage.py",
+    "log_behind": "tests/crash/test_restored.py",
+    "log_forked": "tests/crash/test_restored.py",
 }
 
 BROWN = Person("Brown")

@@ -1,12 +1,14 @@
 """Admission: in which order things are looked at, what is known again, and what may change while a review waits."""
 
 import json
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,16 +17,18 @@ from prometheus_client import REGISTRY
 from audits.receipts import verify_receipt
 from ledger.canon import base64, jcs, proofs
 from ledger.canon.times import format_time
-from ledger.errors import NotAccepted, Refused, StaylogError
+from ledger.errors import Halted, NotAccepted, Refused, StaylogError, Unavailable, Uncertain
 from ledger.folder import open_ledger
 from ledger.identity.issuers import distrust, trust
 from ledger.keys import rotate_pepper
 from ledger.log.drafts import Author
-from ledger.log.openings import commitment
+from ledger.log.integrate import SomeRefused
+from ledger.log.openings import Opening, commitment
 from ledger.reviews.admission import REVIEWS_PER_PERSON, submit
 from ledger.reviews.listings import add_listing
-from tests.identities import IDV, NOW, STATUS, THIEF, Speaker
+from tests.identities import IDV, ISSUER, NOW, STATUS, THIEF, Speaker
 from tests.identities import credential as revocable
+from tests.ledger.canon.test_ed25519 import did_jwk
 from tests.reviewing import (
     GUEST,
     GUESTS,
@@ -371,3 +375,119 @@ def test_a_batch_of_conflicts_is_not_longer_than_a_batch_may_be(reviewing: Revie
 def test_a_review_may_be_made_a_little_ahead_of_our_clock(reviewing: Reviewing) -> None:
     assert not reviewing.submit(review(now=NOW + timedelta(minutes=4))).repeated
     assert code_of(lambda: reviewing.submit(review(GUESTS[1], now=NOW + timedelta(minutes=6)))) == "stale_proof"
+
+
+@pytest.mark.parametrize("member", ["review_text", "private_feedback"])
+def test_a_text_has_no_nul(reviewing: Reviewing, member: str) -> None:
+    """PostgreSQL could not keep it, and would refuse the whole batch with it."""
+    changes: dict[str, Any] = {member: "a\0b"}
+    assert code_of(partial(reviewing.submit, review(**changes))) == "schema_invalid"
+
+
+@pytest.mark.parametrize("text", ["\x01\x7f\u2028\ufeff\uffff", "\U0001f3e1" * 2000, "e\u0301", "\n\r\t "])
+def test_any_other_text_is_kept_as_it_is(reviewing: Reviewing, text: str) -> None:
+    receipt = reviewing.submit(review(review_text=text)).receipt
+    assert receipt["openings"]["text"]["text"] == text
+    verify_receipt(encoded(receipt), reviewing.ledger.verifier)
+
+
+def test_whoever_breaks_a_batch_breaks_it_alone(reviewing: Reviewing) -> None:
+    """By something that no check foresaw: a draft whose text the driver cannot write."""
+    writer = Writer(4)
+    broken, *good = (writer.review(HOST.did) for _ in range(4))
+    assert broken.opening is not None
+    broken = replace(broken, opening=Opening("\ud800", broken.opening.salt))
+    with reviewing.ledger.store.write():
+        # All of them wait, and become one batch.
+        futures = [reviewing.ledger.sequencer.submit(draft) for draft in (good[0], broken, *good[1:])]
+    with pytest.raises(StaylogError) as refused:
+        futures[1].result(20)
+    assert refused.value.code == "internal_error"
+    for future in (futures[0], *futures[2:]):
+        assert future.result(20).entry.host == HOST.did
+    assert reviewing.fsck().findings == []
+
+
+def test_nobody_signs_that_a_review_was_refused_that_may_be_in_the_log(tmp_path: Path) -> None:
+    """The database is gone between the commit and the checkpoint."""
+    made = Reviewing(tmp_path / "data", f"sqlite:///{tmp_path}/ledger.db")
+
+    def lost(step: str) -> None:
+        if step == "committed":
+            made.ledger.sequencer._on_step = lambda _: None
+            raise Unavailable("storage_unavailable", "the disk is gone")
+
+    made.ledger.sequencer._on_step = lost
+    body = review()
+    with pytest.raises(Uncertain) as unknown:
+        made.submit(body)
+    assert unknown.value.code == "storage_unavailable"
+    assert made.submit(body).repeated
+    made.ledger.close()
+
+
+def test_retrying_through_an_outage_uses_nothing_up(reviewing: Reviewing) -> None:
+    body, going = review(), reviewing.ledger.sequencer.halted
+    reviewing.ledger.sequencer.halted = Halted("log_damaged", "for a while")
+    for _ in range(REVIEWS_PER_PERSON.count + 1):
+        assert code_of(lambda: reviewing.submit(body)) == "log_damaged"
+    reviewing.ledger.sequencer.halted = going
+    assert not reviewing.submit(body).repeated
+
+
+def test_guest_and_host_with_one_key_are_one(reviewing: Reviewing) -> None:
+    """Though one calls itself did:key and the other did:jwk."""
+    twin = Speaker(20, did_jwk(GUEST.public), "#0")
+    assert twin.public == GUEST.public
+    assert code_of(lambda: reviewing.submit(review(host=twin))) == "self_review"
+
+
+def test_a_stay_too_long_ago_is_not_heard_of_again(reviewing: Reviewing) -> None:
+    body = review()
+    reviewing.submit(body)
+    reviewing.clock.forward(days=365 + 8)
+    assert code_of(lambda: reviewing.submit(body)) == "too_late"
+
+
+def test_a_level_that_is_trusted_no_more_is_looked_at_again(reviewing: Reviewing) -> None:
+    def lower() -> None:
+        change(reviewing, lambda registry: distrust(registry, "guest", IDV, None))
+        change(reviewing, lambda registry: trust(registry, "guest", IDV, [ISSUER.multikey], "email_verified"))
+
+    meanwhile(reviewing, lower)
+    assert code_of(lambda: reviewing.submit(review())) == "issuer_not_trusted"
+
+
+def test_an_issuer_that_goes_in_the_same_batch_counts_no_more(reviewing: Reviewing) -> None:
+    registry = reviewing.ledger.issuers()
+    author = Author((b"booking",), (b"guest",), b"stay", Writer(7).hash(), registry.newest)
+    waiting = replace(Writer(8).review(HOST.did), author=author)
+    with pytest.raises(SomeRefused) as refused:
+        reviewing.add(distrust(registry, "guest", IDV, None), waiting)
+    assert [error.code for error in refused.value.refusals.values()] == ["busy"]
+
+
+def test_what_a_conflict_commits_to(reviewing: Reviewing) -> None:
+    reviewing.submit(review())
+    given: list[bytes] = []
+
+    def random(count: int) -> bytes:
+        given.append(os.urandom(count))
+        return given[-1]
+
+    reviewing.desk.random = random
+    second = reviewing.submit(review(GUESTS[1]))
+    entry = json.loads(reviewing.ledger.reader.entries(second.receipt["index"] + 1, second.receipt["index"] + 2)[0])
+    booking = {"booking_reference": "B-1", "guest_did": GUESTS[1].did, "host_did": HOST.did}
+    assert entry["booking"] in {commitment(salt, jcs.dumps(booking)) for salt in given if len(salt) == 32}
+
+
+def test_a_service_with_a_new_pepper_and_one_without_agree(reviewing: Reviewing) -> None:
+    """While services are restarted one after the other."""
+    rotate_pepper(reviewing.settings.service_keys)
+    other = open_ledger(reviewing.settings, clock=reviewing.clock)
+    other.sequencer.start()
+    submit(other.desk(), encoded(review()))
+    assert code_of(lambda: reviewing.submit(review(review_text="Again."))) == "already_reviewed"
+    assert entry_of(reviewing.submit(review(reference="B-2")))["repeat"]
+    other.close()

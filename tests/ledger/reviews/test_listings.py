@@ -31,6 +31,7 @@ def test_a_listing_has_the_time_zone_that_was_said_last(running: Running) -> Non
         ("a", "../UTC"),
         ("a", "/etc"),
         ("a", "Europe"),
+        ("a", "localtime"),
     ],
 )
 def test_what_is_no_listing_or_no_zone_is_refused(running: Running, listing: str, zone: str) -> None:
