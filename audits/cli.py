@@ -11,11 +11,12 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from audits.receipts import verify_checkpoint, verify_growth, verify_receipt, verify_tlog_proof
+from audits.receipts import verify_checkpoint, verify_growth, verify_receipt, verify_refusal, verify_tlog_proof
 from audits.report import Report
 from audits.verify import verify_answer, verify_pages
-from ledger.canon import base64, strict_json
+from ledger.canon import base64, multikey, strict_json
 from ledger.canon.times import format_time
+from ledger.commands.common import printable
 from ledger.errors import BadJSON, Malformed, StaylogError
 from ledger.log.note import Verifier
 from ledger.log.policy import Policy
@@ -32,6 +33,7 @@ OPTIONS = {
     "a set of pages": {"host", "max_age", "text"},
     "a receipt": {"policy", "submission", "booking"},
     "a tlog-proof": {"policy", "entry"},
+    "a refusal": {"submission"},
     "a checkpoint": {"policy"},
     "a pair of checkpoints": {"consistency"},
 }
@@ -45,7 +47,12 @@ def _hours(_context: click.Context, _option: click.Parameter, value: float | Non
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
-@click.option("--key", "vkey", required=True, help="The log's public key, `name+id+base64`, from a source you trust.")
+@click.option(
+    "--key",
+    "vkey",
+    required=True,
+    help="The log's public key, `name+id+base64`, from a source you trust; of a refusal the key #statements.",
+)
 @click.option("--host", help="The DID you asked about: says that FILE is a reputation answer.")
 @click.option("--max-age", type=float, metavar="HOURS", callback=_hours, help="Refuse an older map head.")
 @click.option("--kind", type=click.Choice(["full", "aggregate", "page"]), help="Refuse an answer of another kind.")
@@ -57,7 +64,7 @@ def _hours(_context: click.Context, _option: click.Parameter, value: float | Non
 @click.option("--booking", type=FILE, help="The booking statement it rests on, when the submission does not carry it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) -> None:
-    """Check a reputation answer, a receipt, a tlog-proof or checkpoints, offline.
+    """Check a reputation answer, a receipt, a refusal, a tlog-proof or checkpoints, offline.
 
     Nothing but the key is trusted, and nothing is fetched. Prints what was proved and what was not. Otherwise exits
     with status 1 and names the first thing that is wrong. Name all pages of a host to check them as one answer.
@@ -66,23 +73,26 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
       staylog verify answer.json --key VKEY --host did:web:cottage.example
       staylog verify page0.json page1.json --key VKEY --host did:web:cottage.example
       staylog verify receipt.json --key VKEY
+      staylog verify review.refusal.json --key z6Mk... --submission review.json
       staylog verify review.tlog-proof --key VKEY --entry entry.json
       staylog verify checkpoint.txt --key VKEY --policy policy.txt
       staylog verify older.txt newer.txt --key VKEY --consistency proof.json
     """
     given = {name: value for name, value in options.items() if value is not None}
     try:
-        log = Verifier.parse(vkey)
         data = [path.read_bytes() for path in files]
         document = _document(data, given)
         for name in sorted(given.keys() - OPTIONS[document]):
             raise click.UsageError(f"--{name.replace('_', '-')} does not apply to {document}")
-        report = _CHECKS[document](data, log, given)
+        if document == "a refusal":
+            report = verify_refusal(data[0], multikey.decode(vkey), **_read(given, "submission"))
+        else:
+            report = _CHECKS[document](data, Verifier.parse(vkey), given)
     except StaylogError as error:
         if as_json:
             click.echo(json.dumps({"code": error.code, "refused": error.message}, indent=1))
         else:
-            message = escape(_printable(error.message))
+            message = escape(printable(error.message))
             Console(stderr=True, emoji=False).print(f"[red]refused[/] [dim]({error.code})[/] {message}", soft_wrap=True)
         raise SystemExit(1) from None
     if as_json:
@@ -106,6 +116,8 @@ def _document(data: list[bytes], given: dict[str, Any]) -> str:
     value = strict_json.loads(data[0])
     if isinstance(value, dict) and "tlog_proof" in value:
         return "a receipt"
+    if isinstance(value, dict) and value.get("type") == "Refusal":
+        return "a refusal"
     raise click.UsageError("an answer is about a host: name the DID you asked for with --host")
 
 
@@ -127,8 +139,11 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_receipt(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
-    statements = {name: given[name].read_bytes() for name in ("submission", "booking") if name in given}
-    return verify_receipt(data[0], log, policy=_policy(given), **statements)
+    return verify_receipt(data[0], log, policy=_policy(given), **_read(given, "submission", "booking"))
+
+
+def _read(given: dict[str, Any], *names: str) -> dict[str, bytes]:
+    return {name: given[name].read_bytes() for name in names if name in given}
 
 
 def _check_tlog_proof(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
@@ -173,12 +188,7 @@ def show(report: Report) -> None:
         ("not proved", "dim", report.not_proved),
     ):
         for line in lines:
-            console.print(f"  [{style}]{title:<10}[/]  {escape(_printable(line))}", soft_wrap=True)
-
-
-def _printable(text: str) -> str:
-    """What a file says must not move the cursor or turn the line around."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+            console.print(f"  [{style}]{title:<10}[/]  {escape(printable(line))}", soft_wrap=True)
 
 
 def _text(data: bytes) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 from audits.report import REAL_STAYS, Report
-from ledger.canon import base64, jcs, strict_json
+from ledger.canon import base64, jcs, proofs, strict_json
 from ledger.canon.times import format_time
-from ledger.errors import BadBase64, Malformed, NotProved
+from ledger.errors import BadBase64, Malformed, NotAccepted, NotProved
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import Entry, parse_entry
 from ledger.log.note import Verifier
@@ -26,6 +27,7 @@ _MEMBERS = {
     "checkpoint": str,
     "tlog_proof": str,
 }
+_REFUSAL = {"type", "submission_sha256", "code", "at", "proof"}
 # The commitment that the speaker alone can open, and what it would show, by the type of the entry.
 _OWN = {"review": "evidence", "response": "statement"}
 _WHOSE = {
@@ -69,6 +71,28 @@ def verify_receipt(
     if entry.type == "review":
         report.not_proved.append(REAL_STAYS)
     _verify_openings(receipt["openings"], entry, submission, booking, report)
+    return report
+
+
+def verify_refusal(data: bytes, key: bytes, *, submission: bytes | None = None) -> Report:
+    """Check a ledger's signed refusal by its key for statements; with the submission, that it is what was refused."""
+    refusal = strict_json.loads(data)
+    if not isinstance(refusal, dict) or refusal.keys() != _REFUSAL or not isinstance(refusal["proof"], dict):
+        raise Malformed("receipt_malformed", f"a refusal is an object of {', '.join(sorted(_REFUSAL))}")
+    proof = refusal.pop("proof")
+    try:
+        proofs.verify(refusal, proof, [key])
+    except (NotAccepted, KeyError, TypeError) as error:
+        raise NotProved("signature_invalid", f"the signature of the refusal does not hold: {error}") from None
+    report = Report("refusal", 0, str(refusal["at"]))
+    report.proved.append(f"{proof['verificationMethod']} refused a submission as {refusal['code']}, at {refusal['at']}")
+    if submission is None:
+        report.not_proved.append("which submission it is about: show the signed submission too")
+    elif sha256(jcs.dumps(strict_json.loads(submission))).hexdigest() != refusal["submission_sha256"]:
+        raise NotProved("receipt_mismatch", "the refusal is about another submission")
+    else:
+        report.proved.append("it is this submission that was refused")
+    report.not_proved.append("that the reason was right")
     return report
 
 

@@ -22,16 +22,13 @@ def try_it(guide: str, folder: Path) -> tuple[list[str], str]:
     commands = commands_of(f"docs/guides/{guide}.md", "Try it")
     for name in ("docs", "audits"):
         (folder / name).symlink_to(ROOT / name)
+    (folder / ".venv").symlink_to(Path(sys.executable).parents[1])
     with serving(folder / "data") as url:
         # What is added by the command line is seen by the service within a second.
         shown = [
             f"{line}; sleep 1" if line.startswith(("staylog issuer", "staylog log")) else line for line in commands
         ]
-        environment = {
-            **os.environ,
-            "STAYLOG_LEDGER": url,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        }
+        environment = {**os.environ, "STAYLOG_LEDGER": url}
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", "\n".join(shown).replace(LEDGER, url)],
             cwd=folder,
@@ -49,16 +46,16 @@ def load(path: Path) -> Any:
 
 def test_the_guests_guide_works(tmp_path: Path) -> None:
     commands, output = try_it("guest", tmp_path)
-    assert len(commands) == 9
+    assert len(commands) == 11
     assert "guest_verified, by stay_receipt" in output
     assert "the review rests on exactly this signed submission" in output
-    assert load(tmp_path / "receipt.json")["openings"]["text"]["text"] == "Quiet, and dry."
+    assert load(tmp_path / "try" / "guest" / "receipt.json")["openings"]["text"]["text"] == "Quiet, and dry."
 
 
 def test_the_hosts_guide_works(tmp_path: Path) -> None:
     commands, output = try_it("host", tmp_path)
-    assert len(commands) == 12
-    record = load(tmp_path / "record.json")
+    assert len(commands) == 14
+    record = load(tmp_path / "try" / "host" / "record.json")
     [review] = record["review_history"]
     assert review["host_response"]["response_text"] == "Thank you. The gutter is mended."
     assert review["host_response"]["submitted_at"] >= review["submitted_at"]
@@ -68,15 +65,15 @@ def test_the_hosts_guide_works(tmp_path: Path) -> None:
 
 def test_the_agents_guide_works(tmp_path: Path) -> None:
     commands, output = try_it("agent", tmp_path)
-    assert len(commands) == 11
+    assert len(commands) == 13
     assert "\n304\n" in output
     assert '"review_text": null' in output
-    assert len(load(tmp_path / "rest.json")["review_history"]) == 1
+    assert len(load(tmp_path / "try" / "agent" / "rest.json")["review_history"]) == 1
     assert "every count and average follows from them" in output
     assert "every count and average follows from these events" in output
     # What it explains is what there is.
     text = (ROOT / "docs/guides/agent.md").read_text("utf-8")
-    answer = load(tmp_path / "answer.json")
+    answer = load(tmp_path / "try" / "agent" / "answer.json")
     listed = answer["review_history"][0]
     explained = set(re.findall(r"`([a-z_]+)`", text))
     assert answer.keys() - explained <= {"host_did", "proof"}

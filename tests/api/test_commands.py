@@ -3,12 +3,17 @@
 import shutil
 from pathlib import Path
 
+import httpx
+import pytest
 from click.testing import CliRunner, Result
 
+from ledger import policy
+from ledger.canon import base64
 from ledger.cli import main
 from ledger.folder import init_folder, is_empty, open_ledger
 from ledger.settings import Settings
 from tests.running import Writer
+from tests.test_docs import serving
 
 
 def serve(data: Path, *arguments: str, **environment: str) -> Result:
@@ -45,3 +50,40 @@ def test_a_restored_older_database_is_not_served(tmp_path: Path) -> None:
     assert done.exit_code == 1
     for words in ("(log_behind)", "ends at 2 entries", "already signed 4", "bring back the newest database"):
         assert words in done.output
+
+
+def test_trusted_proxies_are_networks(tmp_path: Path) -> None:
+    done = serve(tmp_path / "data", STAYLOG_TRUSTED_PROXIES="everybody")
+    assert (done.exit_code, "(settings_invalid)" in done.output) == (1, True)
+    assert is_empty(Settings.of(tmp_path / "data"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "header", "most"),
+    [([], "198.51.100.1", 11), (["--no-limits"], "198.51.100.1", 99), (["--trusted-proxies", "127.0.0.0/8"], None, 99)],
+)
+def test_what_is_said_about_limits_reaches_the_service(
+    tmp_path: Path, arguments: list[str], header: str | None, most: int
+) -> None:
+    """Whoever is not behind a trusted proxy is its peer, whatever it says; the eleventh review at once is too many."""
+    with serving(tmp_path / "data", *arguments) as url:
+        statuses = [
+            httpx.post(
+                f"{url}/v1/reviews",
+                content=b"{}",
+                headers={"content-type": "application/json", "x-forwarded-for": header or f"198.51.100.{number}"},
+                trust_env=False,
+            ).status_code
+            for number in range(12)
+        ]
+    assert statuses.index(429) + 1 == most if most < 12 else 429 not in statuses
+
+
+def test_a_new_policy_is_adopted_when_the_service_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings.of(tmp_path / "data")
+    with monkeypatch.context() as before:
+        before.setattr(policy, "HASH", base64.encode(bytes(32)))
+        init_folder(settings)
+    with serving(settings.data) as url:
+        entries = httpx.get(f"{url}/v1/log/entries?start=2&count=1", trust_env=False).json()["entries"]
+    assert f'"policy":"{policy.HASH}","type":"policy"' in entries[0]

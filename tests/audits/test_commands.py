@@ -141,7 +141,7 @@ class TestStaylogVerify:
         assert "answer_malformed" in staylog(folder / "list.json", "--host", HOST).stderr
         assert "malformed_json" in staylog(folder / "policy.txt", "--host", HOST).stderr
         assert "not_utf8" in staylog(folder / "binary", "--entry", folder / "entry.json").stderr
-        result = CliRunner().invoke(main, ["verify", str(folder / "full.json"), "--key", "nonsense"])
+        result = CliRunner().invoke(main, ["verify", str(folder / "full.json"), "--key", "nonsense", "--host", HOST])
         assert "vkey_malformed" in result.stderr
 
     def test_help_teaches(self) -> None:

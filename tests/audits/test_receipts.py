@@ -1,13 +1,20 @@
 """Receipts, tlog-proofs and growth: what a single guest or auditor can check with one file."""
 
 import json
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from nacl.signing import SigningKey
 
-from audits.receipts import verify_checkpoint, verify_growth, verify_receipt, verify_tlog_proof
-from ledger.canon import base64, jcs
+from audits.cli import verify
+from audits.receipts import verify_checkpoint, verify_growth, verify_receipt, verify_refusal, verify_tlog_proof
+from ledger.canon import base64, jcs, multikey
 from ledger.errors import Malformed, NotProved, StaylogError
+from ledger.identity import statements
 from ledger.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
 from ledger.log.cosignature import cosign
 from ledger.log.note import Note
@@ -176,3 +183,58 @@ def test_any_time_a_witness_can_sign_is_told(timestamp: int) -> None:
     policy = Policy.parse(f"log {LOG}\nwitness w {WITNESS}\nquorum w\n")
     (told,) = [line for line in verify_checkpoint(str(seen), LOG, policy=policy).proved if "cosigned" in line]
     assert told.endswith("1970-01-01T00:00:00Z" if timestamp == 0 else "after 1970" if timestamp == 2**63 - 1 else "Z")
+
+
+STATEMENTS = SigningKey(bytes([9] * 32))
+STATEMENTS_KEY = bytes(STATEMENTS.verify_key)
+
+
+def refusal(**changes: str) -> dict[str, Any]:
+    said = {"type": "Refusal", "submission_sha256": sha256(jcs.dumps(SUBMISSION)).hexdigest(), "code": "too_late"}
+    body = {**said, "at": "2026-06-01T12:00:00Z"}
+    signed = statements.sign(body, STATEMENTS, "did:web:l.example#statements", now=datetime(2026, 6, 1, tzinfo=UTC))
+    return {**signed, **changes}
+
+
+def test_a_refusal_shows_who_refused_what_and_why() -> None:
+    report = verify_refusal(encoded(refusal()), STATEMENTS_KEY, submission=encoded(SUBMISSION))
+    assert report.proved == [
+        "did:web:l.example#statements refused a submission as too_late, at 2026-06-01T12:00:00Z",
+        "it is this submission that was refused",
+    ]
+    alone = verify_refusal(encoded(refusal()), STATEMENTS_KEY)
+    assert "which submission it is about: show the signed submission too" in alone.not_proved
+
+
+@pytest.mark.parametrize(
+    ("code", "document", "submission"),
+    [
+        ("signature_invalid", refusal(code="expired"), SUBMISSION),
+        ("signature_invalid", refusal(at="2026-06-02T12:00:00Z"), SUBMISSION),
+        ("receipt_mismatch", refusal(), {**SUBMISSION, "review_text": "Loud."}),
+        ("receipt_malformed", refusal(more="x"), SUBMISSION),
+        ("receipt_malformed", {"type": "Refusal"}, SUBMISSION),
+        ("receipt_malformed", {**refusal(), "proof": "x"}, SUBMISSION),
+        ("signature_invalid", {**refusal(), "proof": {}}, SUBMISSION),
+    ],
+)
+def test_other_refusals_do_not_hold(code: str, document: Any, submission: Any) -> None:
+    with pytest.raises(StaylogError) as refused:
+        verify_refusal(encoded(document), STATEMENTS_KEY, submission=encoded(submission))
+    assert refused.value.code == code
+
+
+def test_a_refusal_by_another_key_does_not_hold() -> None:
+    with pytest.raises(NotProved):
+        verify_refusal(encoded(refusal()), bytes(SigningKey(bytes(32)).verify_key))
+
+
+def test_a_refusal_at_the_terminal(tmp_path: Path) -> None:
+    for name, document in (("refusal.json", refusal()), ("review.json", SUBMISSION)):
+        (tmp_path / name).write_bytes(encoded(document))
+    files = [str(tmp_path / "refusal.json"), "--submission", str(tmp_path / "review.json")]
+    done = CliRunner().invoke(verify, [*files, "--key", multikey.encode(STATEMENTS_KEY)])
+    assert done.exit_code == 0, done.output
+    assert "it is this submission that was refused" in done.output
+    wrong = CliRunner().invoke(verify, [*files, "--key", "ledger.example/log+1+AAAA"])
+    assert wrong.exit_code == 1

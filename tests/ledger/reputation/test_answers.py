@@ -8,10 +8,13 @@ import pytest
 
 from audits import standalone_verify
 from audits.verify import verify_answer, verify_pages
+from ledger.canon import base64
 from ledger.errors import BadRequest, NotFound, StaylogError
+from ledger.identity.issuers import distrust, trust
 from ledger.log.sequencer import Integrated
-from ledger.reputation.answers import Query, reputation
+from ledger.reputation.answers import FEW_EVENTS, Query, reputation
 from tests.audits.mutations import mutate
+from tests.identities import Speaker
 from tests.running import HOST, OTHER, Running, Writer
 from tests.schemas.validators import check_answer
 
@@ -200,3 +203,36 @@ def test_a_host_with_ten_thousand_events_pages_and_proves(running: Running, writ
             ask(running, proof="page", start=start, count=count)
         assert outside.value.code == "page_out_of_range"
     assert len(ask(running, proof="page", start=9_999, count=500)["proof"]["events"]) == 1
+
+
+def test_a_page_stays_the_same_while_nothing_happens_to_the_host(running: Running, writer: Writer) -> None:
+    """Its cursor too: it is of the checkpoint that the host's last event, or a change of trust, came with."""
+    running.add(*(writer.review() for _ in range(5)))
+    before = ask(running, limit=2)
+    running.add(writer.review(OTHER))
+    assert ask(running, limit=2) == before
+    rest = ask(running, limit=3, cursor=before["next_cursor"])
+    assert [review["index"] for review in rest["review_history"]] == [4, 3, 2]
+    assert rest["next_cursor"] is None
+
+
+@pytest.mark.parametrize("count", [3, FEW_EVENTS + 20])
+def test_issuers_are_told_as_the_log_had_them(running: Running, writer: Writer, count: int) -> None:
+    """Of few reviews and of many; at an older size as they were then."""
+    name = "https://idv.example/issuers/1"
+    trusted = trust(running.ledger.issuers(), "guest", name, [Speaker(1).multikey], None)
+    assert trusted is not None
+    running.add(trusted)
+    running.add(*(writer.review() for _ in range(count)), writer.review(level="host_attested", evidence=NOBODYS))
+    size = running.ledger.reader.published.size
+    then = ask(running)
+    assert then["issuers"] == [{"issuer": name, "status": "trusted", "reviews": count}]
+    assert [review["issuer_status"] for review in then["review_history"]][:2] == [None, "trusted"]
+    running.add(distrust(running.ledger.issuers(), "guest", name, "2026-05-01T00:00:00Z"))
+    now = ask(running)
+    assert now["issuers"] == [{"issuer": name, "status": "compromised", "reviews": count}]
+    assert now["review_history"][1]["issuer_status"] == "compromised"
+    assert ask(running, size=size)["issuers"] == then["issuers"]
+
+
+NOBODYS = {"booking": "attestation", "commitment": base64.encode(bytes(32)), "idv_level": None, "issuer": None}
