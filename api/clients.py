@@ -1,6 +1,5 @@
 """Who asks, as far as that must be known to limit how often: an address, which is not kept and never written down."""
 
-import re
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -62,10 +61,12 @@ def _forwarded(scope: HTTPScope) -> list[str]:
 
 def _address(text: str) -> Address | None:
     """With a port or without: proxies differ."""
-    bracketed = re.fullmatch(r"\[([^\]]*)\](?::[0-9]+)?", text)
-    bare = bracketed[1] if bracketed else text.rpartition(":")[0] if text.count(":") == 1 else text
+    if text.count(":") == 1:
+        text = text.partition(":")[0]
+    elif text.startswith("["):
+        text = text[1:].partition("]")[0]
     try:
-        found = ip_address(bare)
+        found = ip_address(text)
     except ValueError:
         return None
     return found.ipv4_mapped or found if isinstance(found, IPv6Address) else found

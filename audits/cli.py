@@ -16,7 +16,6 @@ from audits.report import Report
 from audits.verify import verify_answer, verify_pages
 from ledger.canon import base64, multikey, strict_json
 from ledger.canon.times import format_time
-from ledger.commands.common import printable
 from ledger.errors import BadJSON, Malformed, StaylogError
 from ledger.log.note import Verifier
 from ledger.log.policy import Policy
@@ -92,7 +91,7 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
         if as_json:
             click.echo(json.dumps({"code": error.code, "refused": error.message}, indent=1))
         else:
-            message = escape(printable(error.message))
+            message = escape(_printable(error.message))
             Console(stderr=True, emoji=False).print(f"[red]refused[/] [dim]({error.code})[/] {message}", soft_wrap=True)
         raise SystemExit(1) from None
     if as_json:
@@ -188,7 +187,12 @@ def show(report: Report) -> None:
         ("not proved", "dim", report.not_proved),
     ):
         for line in lines:
-            console.print(f"  [{style}]{title:<10}[/]  {escape(printable(line))}", soft_wrap=True)
+            console.print(f"  [{style}]{title:<10}[/]  {escape(_printable(line))}", soft_wrap=True)
+
+
+def _printable(text: str) -> str:
+    """What a file says must not move the cursor or turn the line around."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _text(data: bytes) -> str:

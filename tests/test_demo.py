@@ -38,7 +38,14 @@ def environment(folder: Path) -> dict[str, str]:
 
 def make(arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """`make demo` in the environment that the tests run in: nothing is set up anew."""
-    command = ["make", "--old-file=setup", f"BIN={Path(sys.executable).parent}", "demo", f"ARGS={arguments}"]
+    command = [
+        "make",
+        "--no-print-directory",
+        "--old-file=setup",
+        f"BIN={Path(sys.executable).parent}",
+        "demo",
+        f"ARGS={arguments}",
+    ]
     return subprocess.run(command, cwd=ROOT, env=environment(folder), capture_output=True, text=True, check=False)
 
 

@@ -40,7 +40,9 @@ _FIRST = (
     "ON CONFLICT (key) DO UPDATE SET paid = {max}(rate.paid, ?) + ? WHERE {max}(rate.paid, ?) <= ? RETURNING paid"
 )
 _PAID = "SELECT paid FROM rate WHERE key = ? UNION ALL SELECT paid + ? FROM rate WHERE key = ?"
-_SPENT = "SELECT key, paid FROM rate WHERE key IN ({})"
+# How many rows of a subject are asked for at once.
+_BLOCK = 8
+_SPENT = "SELECT key, paid FROM rate WHERE key IN ({})".format(", ".join("?" * _BLOCK))
 _SPEND = "INSERT INTO rate (key, until, paid) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING key"
 _GIVE_BACK = "DELETE FROM rate WHERE key = ?"
 # Whoever adds a row takes some away that nobody needs any more: nobody has to wait until thousands are gone.
@@ -135,23 +137,35 @@ class Limiter:
     def _spend(self, limit: Limit, subject: bytes) -> tuple[bytes | None, int]:
         """The key of the row and 0, or microseconds to wait."""
         now = self._now()
-        period, most = limit.period(now), limit.burst + limit.count
-        hidden = {
-            when: dict(self._hidden(limit, when, subject, number) for number in range(most))
-            for when in (period, period - 1)
-        }
-        offsets = {**hidden[period - 1], **hidden[period]}
-        query = _SPENT.format(", ".join("?" * len(offsets)))
+        period = limit.period(now)
         self._counts.run(_TIDY, (now // _SECOND,))
         while True:
-            spent = {bytes(key): moved for key, moved in self._counts.run(query, tuple(offsets))}
-            paid = _paid([moved - offsets[key] for key, moved in spent.items()], limit.step)
-            wait = paid - now - (limit.burst - 1) * limit.step
+            spent, free = self._spent(limit, period, subject)
+            before, _ = self._spent(limit, period - 1, subject)
+            wait = _paid(spent + before, limit.step) - now - (limit.burst - 1) * limit.step
             if wait > 0:
                 return None, wait
-            key = next(key for key in hidden[period] if key not in spent)
-            if self._counts.run(_SPEND, (key, (period + 2) * limit.seconds, now + offsets[key])):
+            key, offset = free
+            # Another one may have been quicker: then that is one more, and everything is looked at again.
+            if self._counts.run(_SPEND, (key, (period + 2) * limit.seconds, now + offset)):
                 return key, 0
+
+    def _spent(self, limit: Limit, period: int, subject: bytes) -> tuple[list[int], tuple[bytes, int]]:
+        """When a subject spent something in a period, and the first row that is free, with its offset. Rows are
+        numbered; after several that are missing there are no more."""
+        moments: list[int] = []
+        free: tuple[bytes, int] | None = None
+        start = 0
+        while True:
+            numbered = [self._hidden(limit, period, subject, number) for number in range(start, start + _BLOCK)]
+            offsets = dict(numbered)
+            found = {bytes(key): moved for key, moved in self._counts.run(_SPENT, tuple(offsets))}
+            moments += [moved - offsets[key] for key, moved in found.items()]
+            free = free or next((each for each in numbered if each[0] not in found), None)
+            # Those that were given back leave gaps; none is as wide as half a block.
+            if free is not None and not any(key in found for key, _ in numbered[_BLOCK // 2 :]):
+                return moments, free
+            start += _BLOCK
 
     def _now(self) -> int:
         return int(self._clock().timestamp() * _SECOND)

@@ -17,7 +17,9 @@ def test_the_migrations_give_the_tables_of_the_code(database_url: str) -> None:
     migrate(store)
     migrate(store)
     with store.read() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        # The limiter's table is there on PostgreSQL alone.
+        ours = {"compare_type": True, "include_name": lambda name, kind, _: kind != "table" or name != "rate"}
+        context = MigrationContext.configure(connection, opts=ours)
         assert compare_metadata(context, metadata) == []
         checks = inspect(connection).get_check_constraints("log_head")
         assert [check["name"] for check in checks] == ["log_head_one"]
