@@ -33,6 +33,10 @@ _ORIGIN = re.compile(r"(https://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?)(?:[/?#].*)
 _DID_URL = re.compile(r"(did:[^#?/]+)#([^#?/]+)")
 
 
+# A suite, and the proof by it.
+Chosen = tuple[str, Mapping[str, Any]]
+
+
 class Trust(Protocol):
     """The pinned keys of an issuer that is trusted for this role and level, or NotAccepted `issuer_not_trusted`."""
 
@@ -66,10 +70,13 @@ class Credential:
         raise NotAccepted("listing_not_covered", f"the credential does not say that the host may let {listing_id!r}")
 
 
-def verify(document: Any, role: str, trust: Trust, now: datetime, canonize: Canonize) -> Credential:
-    """The verdict on a parsed credential of a guest or a host, counted."""
+def verify(
+    document: Any, role: str, trust: Trust, now: datetime, canonize: Canonize, chosen: Chosen | None = None
+) -> Credential:
+    """The verdict on a parsed credential of a guest or a host, counted. `chosen` is what `check` found in it, if
+    somebody has looked already."""
     try:
-        credential = examine(document, role, trust, now, canonize)
+        credential = examine(document, role, trust, now, canonize, chosen)
     except StaylogError as refusal:
         metrics.CREDENTIALS.labels(role, refusal.code).inc()
         raise
@@ -77,9 +84,11 @@ def verify(document: Any, role: str, trust: Trust, now: datetime, canonize: Cano
     return credential
 
 
-def examine(document: Any, role: str, trust: Trust, now: datetime, canonize: Canonize) -> Credential:
+def examine(
+    document: Any, role: str, trust: Trust, now: datetime, canonize: Canonize, chosen: Chosen | None = None
+) -> Credential:
     """The same, not counted: for whoever made the credential."""
-    suite, proof = check(document, role)
+    suite, proof = chosen or check(document, role)
     claims, issuer = document["credentialSubject"], _issuer(document)
     if issuer == claims["id"]:
         raise NotAccepted("self_issued", "the issuer speaks of itself")
@@ -94,7 +103,7 @@ def examine(document: Any, role: str, trust: Trust, now: datetime, canonize: Can
     return Credential(role, document["id"], issuer, claims, valid_until, suite, key, statuses)
 
 
-def check(document: Any, role: str) -> tuple[str, Mapping[str, Any]]:
+def check(document: Any, role: str) -> Chosen:
     """The suite and the proof that count, of a document that has the form of a credential of this role."""
     _check_kind(document, role)
     chosen = _choose_proof(document)

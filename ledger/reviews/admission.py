@@ -13,7 +13,7 @@ from ledger.canon import did, jcs, strict_json
 from ledger.errors import Done, NotAccepted, Outdated, Unavailable
 from ledger.identity import credentials, statements
 from ledger.identity.contexts import canonicaliser
-from ledger.identity.credentials import Credential
+from ledger.identity.credentials import Chosen, Credential
 from ledger.identity.did import OFFLINE, method_of, offline
 from ledger.log.drafts import Author, Draft, make_draft
 from ledger.log.openings import SALT_SIZE, Opening, commitment
@@ -48,12 +48,12 @@ class Guest:
 def submit(desk: Desk, data: bytes) -> Accepted:
     """The receipt of a review, once it is durable, integrated and under a signed checkpoint."""
     with counted("review"):
-        body = _read(data)
+        body, chosen = _read(data)
         now, replay_key = desk.clock(), desk.replay_key(body)
         stays.require_over(body, now, desk.time_zone(body["host_did"], body["listing_id"]))
         if (receipt := known_receipt(desk.reader, replay_key)) is not None:
             return _accepted(receipt, body, repeated=True)
-        guest = _identify(desk, body)
+        guest = _identify(desk, body, chosen)
         with desk.signing_refusals(body):
             persons = desk.references.persons(body["host_did"], *guest.person)
             bookings = [_booking_key(desk, body, person) for person in persons]
@@ -69,8 +69,8 @@ def submit(desk: Desk, data: bytes) -> Accepted:
         return _accepted(receipt_of(desk.reader, placed), body, repeated=placed.repeated)
 
 
-def _read(data: bytes) -> dict[str, Any]:
-    """Form, and everything that is plain from the body alone."""
+def _read(data: bytes) -> tuple[dict[str, Any], Chosen]:
+    """The body, and the proof of the credential in it: form, and everything that is plain from the body alone."""
     body: dict[str, Any] = strict_json.loads(data)
     statements.check(body, KIND)
     evidence.check_form(body.get("booking_evidence"))
@@ -78,8 +78,7 @@ def _read(data: bytes) -> dict[str, Any]:
     did.check(guest)
     if guest == host or _keys_of(guest) & _keys_of(host):
         raise NotAccepted("self_review", "guest and host are the same, or have the same key")
-    credentials.check(body["guest_credential"], "guest")
-    return body
+    return body, credentials.check(body["guest_credential"], "guest")
 
 
 def _keys_of(name: str) -> set[bytes]:
@@ -87,14 +86,14 @@ def _keys_of(name: str) -> set[bytes]:
     return set(offline(name).values()) if method_of(f"{name}::") in OFFLINE else set()
 
 
-def _identify(desk: Desk, body: Mapping[str, Any]) -> Guest:
+def _identify(desk: Desk, body: Mapping[str, Any], chosen: Chosen) -> Guest:
     """The guest signed the body, and is the subject of a credential that counts."""
     now = desk.clock()
     # Another process may have changed whom to trust just now.
     desk.reader.refresh()
     signed = statements.authenticate(body, KIND, domain=desk.domain, now=now, resolve=desk.resolve)
-    registry = desk.registries.newest()
-    credential = credentials.verify(body["guest_credential"], "guest", registry, now, canonicaliser().canonize)
+    registry, shown = desk.registries.newest(), body["guest_credential"]
+    credential = credentials.verify(shown, "guest", registry, now, canonicaliser().canonize, chosen)
     if credential.statuses:
         raise Unavailable(
             "status_unavailable",

@@ -42,7 +42,7 @@ _FIRST = (
 _PAID = "SELECT paid FROM rate WHERE key = ? UNION ALL SELECT paid + ? FROM rate WHERE key = ?"
 # How many rows of a subject are asked for at once.
 _BLOCK = 8
-_SPENT = "SELECT key, paid FROM rate WHERE key IN ({})".format(", ".join("?" * _BLOCK))
+_SPENT = "SELECT key, paid FROM rate WHERE key IN (?, ?, ?, ?, ?, ?, ?, ?)"
 _SPEND = "INSERT INTO rate (key, until, paid) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING key"
 _GIVE_BACK = "DELETE FROM rate WHERE key = ?"
 # Whoever adds a row takes some away that nobody needs any more: nobody has to wait until thousands are gone.

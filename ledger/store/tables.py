@@ -97,6 +97,8 @@ known = Table(
     metadata,
     Column("key", LargeBinary, primary_key=True),
     Column("idx", BigInteger, nullable=False),
+    # One tree for keys that come in no order, and not an index beside a table.
+    sqlite_with_rowid=False,
 )
 # The salt that the speaker alone gets, with the receipt: a repetition gets the same receipt
 receipt_salt = Table(

@@ -70,6 +70,7 @@ def upgrade() -> None:
         "known",
         sa.Column("key", sa.LargeBinary, primary_key=True),
         sa.Column("idx", sa.BigInteger, nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "receipt_salt",
