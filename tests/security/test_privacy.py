@@ -220,8 +220,8 @@ class Sqlite:
             connection.execute(statement, values)
 
     def physical(self, table: str) -> str:
-        """The limiter's rows have no number: they stand in the order of their keys."""
-        return table if table == "rate" else f"{table} ORDER BY rowid"
+        """What is known by keys has no numbers of rows: it stands in the order of the keys."""
+        return table if table in ("known", "rate") else f"{table} ORDER BY rowid"
 
     def changes(self, folder: Path) -> list[bytes]:
         """The write-ahead log keeps old pages until it is written over: what each commit in it left behind."""
