@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -77,17 +78,26 @@ def test_of_many_faults_the_first_are_told() -> None:
 )
 def test_long_lists_are_refused_before_their_items_are_looked_at(change: dict[str, Any]) -> None:
     """The validator would take seconds to find all that is wrong with them."""
-    began = time.thread_time()
-    [fault] = faults("credentials.v1.json", "host", {**credential("host"), **change})
-    assert time.thread_time() - began < 0.1
+    document = {**credential("host"), **change}
+    assert quickest(lambda: faults("credentials.v1.json", "host", document)) < 0.1
+    [fault] = faults("credentials.v1.json", "host", document)
     assert fault.message == f"more than {MAX_ITEMS} items"
 
 
 def test_the_longest_list_of_wrong_items_takes_no_time_either() -> None:
     wrong = {**credential("host"), "credentialSubject": {"properties": [{"x": {}}] * MAX_ITEMS}}
-    began = time.thread_time()
     assert len(faults("credentials.v1.json", "host", wrong)) > MAX_ITEMS
-    assert time.thread_time() - began < 0.2
+    assert quickest(lambda: faults("credentials.v1.json", "host", wrong)) < 0.2
+
+
+def quickest(work: Callable[[], object]) -> float:
+    """CPU seconds of the quickest of three: the collector may come between."""
+    seconds = []
+    for _ in range(3):
+        began = time.thread_time()
+        work()
+        seconds.append(time.thread_time() - began)
+    return min(seconds)
 
 
 def test_no_form_has_a_longer_list() -> None:
