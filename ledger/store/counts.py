@@ -55,11 +55,7 @@ class SqliteCounts:
     def _run(self, statement: str, values: Sequence[Any]) -> list[Any]:
         if self._connection is None:
             self._connection = self._connect()
-        # At once: two that both read first could not both go on to write.
-        self._connection.execute("BEGIN IMMEDIATE")
-        rows = self._connection.execute(statement, values).fetchall()
-        self._connection.execute("COMMIT")
-        return rows
+        return self._connection.execute(statement, values).fetchall()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
