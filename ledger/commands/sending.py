@@ -186,7 +186,7 @@ def _tell_refusal(errand: Errand, body: Mapping[str, Any], turned: client.Turned
     if turned.explained:
         say(f"explained at {turned.explained}")
     if turned.refusal is not None:
-        say(_keep_refusal(errand, body, turned))
+        say(_keep_refusal(errand, body, turned.code, turned.refusal))
     if turned.status >= 500:
         say(f"It may be taken in all the same; what you signed is in {errand.submission}, and is never taken twice.")
     else:
@@ -199,13 +199,12 @@ def _tell_refusal(errand: Errand, body: Mapping[str, Any], turned: client.Turned
         say("To send another one, give it another name: --submission FILE")
 
 
-def _keep_refusal(errand: Errand, body: Mapping[str, Any], turned: client.TurnedAway) -> str:
+def _keep_refusal(errand: Errand, body: Mapping[str, Any], code: str, refusal: Mapping[str, Any]) -> str:
     """Save the ledger's signed word, whatever it is worth, and say what it is worth."""
-    assert turned.refusal is not None  # noqa: S101 (by the caller)
     path = next_free(errand.submission.with_stem(f"{errand.submission.stem}.refusal"))
-    save(path, encode(turned.refusal))
+    save(path, encode(refusal))
     try:
-        _check_refusal(errand.ledger, body, turned.code, turned.refusal)
+        _check_refusal(errand.ledger, body, code, refusal)
     except StaylogError as error:
         return f"{path} should be the ledger's signed refusal, but that does not hold: {error}"
     return (

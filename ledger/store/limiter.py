@@ -131,7 +131,8 @@ class Limiter:
         self._counts.run(_TIDY, (now // _SECOND,))
         if self._counts.run(self._first, (key, until, step, here, before, shift, latest, here, step, here, latest)):
             return 0
-        paid = max(each for (each,) in self._counts.run(_PAID, (key, shift, before)))
+        # None, if it was all lost at this moment: then nothing is owed.
+        paid = max((each for (each,) in self._counts.run(_PAID, (key, shift, before))), default=0)
         return int(paid) - latest
 
     def _spend(self, limit: Limit, subject: bytes) -> tuple[bytes | None, int]:
