@@ -14,7 +14,7 @@ from benchmarks.report import Row, at_most
 from benchmarks.workspace import Workspace
 from ledger.folder import Ledger
 from ledger.log.drafts import Draft
-from ledger.reviews.receipts import make_receipt
+from ledger.reviews.receipts import receipt_of
 
 MAX_SECONDS = 0.010
 NOTES = (
@@ -58,5 +58,6 @@ def p99(samples: Samples) -> float:
 
 
 def submit_alone(ledger: Ledger, draft: Draft) -> bytes:
-    placed = ledger.sequencer.submit(replace(draft, salt=bytes(32))).result()
-    return msgspec.json.encode(make_receipt(ledger.reader, placed.index))
+    draft = replace(draft, salt=bytes(32))
+    placed = ledger.sequencer.submit(draft).result()
+    return msgspec.json.encode(receipt_of(ledger.reader, placed, draft))

@@ -1,11 +1,15 @@
 """base58btc as multibase `z` carries it: did:key, multikeys and proof values."""
 
+from operator import mul
+
 from ledger.errors import Malformed
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_VALUE = {character: value for value, character in enumerate(_ALPHABET)}
 # Decoding is quadratic; nothing this project reads is longer than a DID.
 MAX_CHARACTERS = 256
+_NONE = 255
+_VALUES = bytes(_ALPHABET.find(chr(code)) % 256 for code in range(256))
+_POWERS = [58**place for place in range(MAX_CHARACTERS)]
 
 
 def encode(data: bytes) -> str:
@@ -20,10 +24,9 @@ def decode(text: str) -> bytes:
     """The bytes that `text` spells. No other text spells them: each `1` in front is a zero byte."""
     if not 0 < len(text) <= MAX_CHARACTERS:
         raise Malformed("base58_invalid", f"base58btc of 1 to {MAX_CHARACTERS} characters expected")
-    number = 0
-    for character in text:
-        if character not in _VALUE:
-            raise Malformed("base58_invalid", f"{character!r} is not a base58btc character")
-        number = number * 58 + _VALUE[character]
+    values = text.encode("ascii", "replace").translate(_VALUES)
+    if _NONE in values:
+        raise Malformed("base58_invalid", f"{text[values.index(_NONE)]!r} is not a base58btc character")
+    number: int = sum(map(mul, reversed(values), _POWERS))
     zeros = len(text) - len(text.lstrip("1"))
     return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8)

@@ -6,9 +6,9 @@ under a key of mixed order verifiers disagree; no honest key is either. Other li
 
 from functools import lru_cache
 
-from nacl.bindings import crypto_core_ed25519_is_valid_point
+from nacl.bindings import crypto_core_ed25519_is_valid_point, crypto_sign_open
 from nacl.exceptions import BadSignatureError
-from nacl.signing import SigningKey, VerifyKey
+from nacl.signing import SigningKey
 
 from ledger.errors import BadKey
 
@@ -28,7 +28,7 @@ def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     if len(signature) != SIGNATURE_SIZE:
         return False
     try:
-        VerifyKey(public_key).verify(message, signature)
+        crypto_sign_open(signature + message, public_key)
     except BadSignatureError:
         return False
     return True

@@ -12,7 +12,7 @@ def dumps(value: Any) -> bytes:
     """The canonical bytes. Nearly every value is plain, and the C encoder writes it twenty times faster."""
     try:
         return _PLAIN(_plain(value)).encode()
-    except (_Unusual, RecursionError, UnicodeError):
+    except (_Unusual, RecursionError, TypeError, UnicodeError):
         return _dumps_any(value)
 
 
@@ -41,7 +41,8 @@ def _plain(value: Any) -> Any:
     if kind is str or value is None or kind is bool:
         return value
     if kind is dict:
-        if not all(type(name) is str and name.isascii() for name in value):
+        # A name that is no string cannot be joined.
+        if not "".join(value).isascii():
             raise _Unusual
         return {name: _plain(inner) for name, inner in value.items()}
     if kind is list:

@@ -1,5 +1,7 @@
 """Multikeys: Ed25519 keys as DID documents and key files write them (W3C Controlled Identifiers 1.0, section 2.2.2)."""
 
+from functools import lru_cache
+
 from nacl.signing import SigningKey
 
 from ledger.canon import base58, ed25519
@@ -13,8 +15,10 @@ def encode(public_key: bytes) -> str:
     return "z" + base58.encode(_PUBLIC + public_key)
 
 
+@lru_cache(maxsize=4096)
 def decode(text: str) -> bytes:
-    """The public key, which is one that can be trusted to bind its owner."""
+    """The public key, which is one that can be trusted to bind its owner. Remembered, as nothing else is: a review
+    names three keys twice each."""
     data = _decode(text)
     if data[:2] == _SECRET:
         # And it is not repeated.

@@ -45,8 +45,8 @@ def faults(schema: str, definition: str, value: Any, *, beside: tuple[str, ...] 
     """What is wrong with `value` by a definition of a published schema, whatever its members named `beside` are."""
     if isinstance(value, dict) and beside:
         value = {name: None if name in beside else inner for name, inner in value.items()}
-    if long := next(_long_lists(value), None):
-        return [Fault(long, "maxItems", f"more than {MAX_ITEMS} items")]
+    if _has_long_list(value):
+        return [Fault(next(_long_lists(value)), "maxItems", f"more than {MAX_ITEMS} items")]
     validator = _validator(schema, definition, beside)
     if validator.is_valid(value):
         return []
@@ -60,6 +60,12 @@ def told(found: Sequence[Fault]) -> str:
     """All of them in one line, the first few of many."""
     more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
     return "; ".join(map(str, found[:3])) + more
+
+
+def _has_long_list(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_long_list(inner) for inner in value.values() if type(inner) is not str)
+    return isinstance(value, list) and (len(value) > MAX_ITEMS or any(map(_has_long_list, value)))
 
 
 def _long_lists(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -1,7 +1,7 @@
 """Drafts: what is to become an entry. Everything but its time, which the sequencer gives at integration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -60,6 +60,10 @@ class Draft:
         """How many entries it may become: the review of an author, and that it is in conflict with another."""
         return 1 if self.author is None else 2
 
+    def trusted(self, at: int) -> "Draft":
+        """The same, after the author's issuer was found to be trusted once more."""
+        return replace(self, author=self.author and replace(self.author, trusted_at=at))
+
     def at(self, time: str, *, repeat: bool = False) -> Entry:
         """The entry, of a guest who has reviewed the host before if it is a `repeat`. Its members were checked when the
         draft was made; these two change nothing about them."""
@@ -81,6 +85,7 @@ def make_draft(
     opening: Opening | None = None,
     key: bytes | None = None,
     salt: bytes | None = None,
+    author: Author | None = None,
 ) -> Draft:
     """A draft of an entry that would be well-formed, or BadEntry. The `keys` of an issuer are a list of multikeys."""
     pinned = None
@@ -97,7 +102,7 @@ def make_draft(
             # PostgreSQL has no such character.
             raise BadEntry("entry_invalid", f"the text of a {type_} may not have U+0000")
     kept = {name: value for name, value in checked.members.items() if name != "at"}
-    return Draft(type_, kept, checked.data, opening, key, pinned, salt)
+    return Draft(type_, kept, checked.data, opening, key, pinned, salt, author)
 
 
 def pin(keys: Any) -> bytes:

@@ -71,32 +71,37 @@ class Entry:
 
 def parse_entry(data: bytes) -> Entry:
     """The entry in `data`, or BadEntry: nothing unknown, missing, repeated or spelled another way is let in."""
-    if len(data) > MAX_ENTRY:
-        raise BadEntry("entry_too_large", f"an entry of {len(data)} bytes; at most {MAX_ENTRY} are allowed")
     if _ARTIFACT.fullmatch(data):
         return Entry(data, VRP_ARTIFACT, {})
-    try:
-        members = strict_json.loads(data)
-        if not isinstance(members, dict):
-            raise BadEntry("entry_malformed", "an entry is a JSON object")
-        entry = _check(data, members)
-    except BadEntry:
-        raise
-    except Malformed as error:
-        raise BadEntry("entry_malformed", f"an entry is canonical JSON: {error}") from None
-    if jcs.dumps_plain(members) != data:
+    entry = _read(data)
+    if jcs.dumps_plain(entry.members) != data:
         raise BadEntry("entry_not_canonical", "the bytes of the entry are not its JCS form")
     return entry
 
 
 def make_entry(type_: str, /, **members: Any) -> Entry:
     """The entry of these members, checked as a reader would check it."""
-    return parse_entry(jcs.dumps({"type": type_, "v": 1, **members}))
+    return _read(jcs.dumps({"type": type_, "v": 1, **members}))
 
 
 def half_stars(rating: float) -> int:
     """4.5 is 9 half-stars; sums of halves are exact only as integers."""
     return int(rating * 2)
+
+
+def _read(data: bytes) -> Entry:
+    """The entry in `data`, which may be spelled in another way."""
+    if len(data) > MAX_ENTRY:
+        raise BadEntry("entry_too_large", f"an entry of {len(data)} bytes; at most {MAX_ENTRY} are allowed")
+    try:
+        members = strict_json.loads(data)
+        if not isinstance(members, dict):
+            raise BadEntry("entry_malformed", "an entry is a JSON object")
+        return _check(data, members)
+    except BadEntry:
+        raise
+    except Malformed as error:
+        raise BadEntry("entry_malformed", f"an entry is canonical JSON: {error}") from None
 
 
 def _check(data: bytes, members: dict[str, Any]) -> Entry:

@@ -26,7 +26,6 @@ from ledger.store.engine import Store
 from ledger.store.rows import (
     Published,
     Rows,
-    newest_issuer,
     newest_published,
     published_at,
     published_below,
@@ -71,6 +70,8 @@ _REVIEW = (
 )
 _KNOWN = "SELECT min(idx) FROM known WHERE key IN ({})"
 _COVERING = "SELECT size FROM checkpoint WHERE size > ? ORDER BY size LIMIT 1"
+_ISSUER_BELOW = "SELECT max(idx) FROM issuer_keys WHERE idx < ?"
+_ISSUER_PUBLISHED = "SELECT max(idx) FROM issuer_keys WHERE idx < (SELECT max(size) FROM checkpoint)"
 # As canonical JSON has them; no text in an entry has a bare quotation mark.
 _REVIEW_TYPE = b'"type":"review"'
 _ISSUER = re.compile(rb'"issuer":"([^"]+)"')
@@ -236,10 +237,10 @@ class Reader:
             counts = self._issuers_of.put((host, size), Counter(match[1].decode() for match in found if match))
         return counts
 
-    def newest_issuer(self, size: int) -> int:
-        """The index of the newest issuer entry below `size`; -1 when there is none."""
-        with self._connect() as connection:
-            return newest_issuer(connection, size)
+    def newest_issuer(self, size: int | None = None) -> int:
+        """The index of the newest issuer entry below `size`, or of all that are published; -1 when there is none."""
+        [(index,)] = self._run(_ISSUER_BELOW, size) if size is not None else self._run(_ISSUER_PUBLISHED)
+        return -1 if index is None else int(index)
 
     def issuers(self, size: int) -> list[tuple[int, bytes, bytes]]:
         """Log index, bytes and pinned keys of the issuer entries below `size`, in their order."""
@@ -262,7 +263,10 @@ class Reader:
             yield connection
 
     def _run(self, query: str, *values: Any) -> list[Any]:
-        with self._connect() as connection:
+        mine = getattr(self._thread_local, "connection", None)
+        if mine is not None:
+            return run(mine, query, values)
+        with self._store.read() as connection:
             return run(connection, query, values)
 
 

@@ -6,9 +6,9 @@ run one each on the same database.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Condition, Thread
 from time import perf_counter
@@ -24,7 +24,7 @@ from ledger.log.integrate import FRESHNESS, Integrator, Unsigned
 from ledger.log.publish import Publisher
 from ledger.log.replay import MAX_BATCH
 from ledger.store.engine import Store
-from ledger.store.rows import Published
+from ledger.store.rows import Published, published_at
 
 MAX_QUEUE = 10_000
 # How long the writer sleeps before it looks whether anything is left to do.
@@ -37,7 +37,8 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Integrated:
-    """An acknowledged entry and a checkpoint that covers it; `repeated` when it was submitted before."""
+    """An acknowledged entry and the first checkpoint that covers it; when it was submitted before, `repeated`, and some
+    checkpoint that covers it."""
 
     index: int
     entry: Entry
@@ -68,6 +69,7 @@ class Sequencer:
         self._on_step = on_step
         self._on_published = on_published
         self._queue: deque[tuple[Draft, Future[Integrated]]] = deque()
+        self._coming = 0
         self._wake = Condition()
         self._closing = False
         self._since_tidy = 0
@@ -92,6 +94,19 @@ class Sequencer:
         if self._thread is not None:
             self._thread.join()
 
+    @contextmanager
+    def coming(self) -> Iterator[None]:
+        """Around the work, of milliseconds, that ends in `submit`: whoever is about to come shares a commit with those
+        who are here already."""
+        with self._wake:
+            self._coming += 1
+        try:
+            yield
+        finally:
+            with self._wake:
+                self._coming -= 1
+                self._wake.notify()
+
     def submit(self, draft: Draft) -> "Future[Integrated]":
         """The draft's place in the log, once it is acknowledged; StaylogError when it is refused. A caller that stops
         waiting does not stop the draft."""
@@ -112,7 +127,7 @@ class Sequencer:
         if not drafts:
             return []
         outcomes = self._integrate(drafts, together=True, progress=progress)
-        published = self._publish(self._integrator.written)
+        published = self._publish_written()
         self._tidy(len(drafts))
         return [_integrated(outcome, published) for outcome in outcomes if not isinstance(outcome, StaylogError)]
 
@@ -129,6 +144,8 @@ class Sequencer:
         with self._wake:
             if not self._queue and not self._closing:
                 self._wake.wait(IDLE_SECONDS)
+            while self._queue and len(self._queue) < self._coming and not self._closing:
+                self._wake.wait()
             if not self._queue and self._closing:
                 return None
             return [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
@@ -151,7 +168,7 @@ class Sequencer:
                 for each in batch:
                     self._write_alone(each)
                 return
-            published = self._publish(self._integrator.written)
+            published = self._publish_written()
             results = [
                 outcome if isinstance(outcome, StaylogError) else _integrated(outcome, published)
                 for outcome in outcomes
@@ -204,6 +221,14 @@ class Sequencer:
         newest = self._publisher.publish(written)
         self._on_published(newest)
         return newest
+
+    def _publish_written(self) -> Published:
+        """The checkpoint of what was just committed: others may have added to it since, after it was signed."""
+        newest, head = self._publish(self._integrator.written), self._integrator.written.head
+        if head is None or head.size == newest.size:
+            return newest
+        with self._store.read() as connection:
+            return published_at(connection, head.size) or newest
 
     def _fail(self, futures: Sequence["Future[Integrated]"], error: BaseException) -> None:
         if isinstance(error, Halted):

@@ -116,6 +116,9 @@ class TileTree:
         self._store = store
         # By number and width: a partial tile is the prefix of a row that still grows.
         self._cache: Cache[tuple[int, int], Expanded] = Cache(cached)
+        # By level, the tile that was expanded last, and how wide it was: the tree's last tile is asked for again and
+        # again while it grows.
+        self._last: dict[int, tuple[int, int, Expanded]] = {}
 
     def root(self, size: int) -> bytes:
         return self._hashes([(0, size)], size)[0] if size else EMPTY_ROOT
@@ -164,7 +167,11 @@ class TileTree:
         if missing:
             rows = self._store.read_tiles(list(missing))
             for tile, width in missing.items():
-                found[tile] = self._cache.put((tile, width), _expand(_prefix(rows, tile, width)))
+                last, narrower, before = self._last.get(tile >> 48, (tile, 0, b""))
+                known = narrower if last == tile and narrower <= width else 0
+                expanded = _expand(_prefix(rows, tile, width), known, before)
+                self._last[tile >> 48] = tile, width, expanded
+                found[tile] = self._cache.put((tile, width), expanded)
         return found
 
 
@@ -193,10 +200,12 @@ def _prefix(rows: Mapping[int, bytes], tile: int, width: int) -> bytes:
     return row[: width * HASH_SIZE]
 
 
-def _expand(row: bytes) -> Expanded:
+def _expand(row: bytes, known: int = 0, before: Expanded = b"") -> Expanded:
+    """All nodes over a row; those over its first `known` hashes were worked out `before`."""
     heights = [row]
-    for _ in range(HEIGHT):
-        heights.append(parents(heights[-1]))
+    for height in range(1, HEIGHT + 1):
+        start, kept = HASH_SIZE * WIDTH >> height, HASH_SIZE * (known >> height)
+        heights.append(before[start : start + kept] + parents(heights[-1][2 * kept :]))
     padded = [hashes.ljust(HASH_SIZE * WIDTH >> height, b"\0") for height, hashes in enumerate(heights)]
     return bytes(HASH_SIZE) + b"".join(reversed(padded))
 

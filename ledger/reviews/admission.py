@@ -5,7 +5,8 @@ A refused submission occupies nothing: whoever mends it may come again.
 
 from base64 import b32encode
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from ledger import metrics
@@ -49,12 +50,13 @@ def submit(desk: Desk, data: bytes) -> Accepted:
     """The receipt of a review, once it is durable, integrated and under a signed checkpoint."""
     with counted("review"):
         body, chosen = _read(data)
-        now, replay_key = desk.clock(), desk.replay_key(body)
+        now, submitted = desk.clock(), jcs.dumps(body)
+        replay_key = desk.key("submission", submitted)
         stays.require_over(body, now, desk.time_zone(body["host_did"], body["listing_id"]))
         if (receipt := known_receipt(desk.reader, replay_key)) is not None:
             return _accepted(receipt, body, repeated=True)
         guest = _identify(desk, body, chosen)
-        with desk.signing_refusals(body):
+        with desk.signing_refusals(submitted):
             persons = desk.references.persons(body["host_did"], *guest.person)
             bookings = [_booking_key(desk, body, person) for person in persons]
             earlier = desk.reader.known(*bookings)
@@ -63,10 +65,12 @@ def submit(desk: Desk, data: bytes) -> Accepted:
                 raise Done("already_reviewed", "this guest has reviewed this booking already")
             booked = evidence.judge(body, guest.did, domain=desk.domain, now=now, resolve=desk.resolve)
             with desk.limiter.spending(REVIEWS_PER_PERSON, jcs.dumps(list(guest.person))):
-                refs = [ref.encode() for ref in desk.references.guest_refs(body["host_did"], guest.did)]
-                author = _author(desk, body, guest, persons, refs)
-                placed = _place(desk, _draft(desk, body, guest, booked, replay_key), author, guest)
-        return _accepted(receipt_of(desk.reader, placed), body, repeated=placed.repeated)
+                with desk.sequencer.coming():
+                    author = _author(desk, body, guest, persons)
+                    draft = _draft(desk, body, submitted, guest, booked, replay_key, author)
+                    queued = desk.sequencer.submit(draft)
+                placed = _place(desk, draft, queued, guest)
+        return _accepted(receipt_of(desk.reader, placed, draft), body, repeated=placed.repeated)
 
 
 def _read(data: bytes) -> tuple[dict[str, Any], Chosen]:
@@ -89,8 +93,6 @@ def _keys_of(name: str) -> set[bytes]:
 def _identify(desk: Desk, body: Mapping[str, Any], chosen: Chosen) -> Guest:
     """The guest signed the body, and is the subject of a credential that counts."""
     now = desk.clock()
-    # Another process may have changed whom to trust just now.
-    desk.reader.refresh()
     signed = statements.authenticate(body, KIND, domain=desk.domain, now=now, resolve=desk.resolve)
     registry, shown = desk.registries.newest(), body["guest_credential"]
     credential = credentials.verify(shown, "guest", registry, now, canonicaliser().canonize, chosen)
@@ -108,8 +110,9 @@ def _booking_key(desk: Desk, body: Mapping[str, Any], who: bytes) -> bytes:
     return desk.key("booking", body["host_did"], body["booking_reference"], who)
 
 
-def _author(desk: Desk, body: Mapping[str, Any], guest: Guest, persons: list[bytes], refs: list[bytes]) -> Author:
+def _author(desk: Desk, body: Mapping[str, Any], guest: Guest, persons: list[bytes]) -> Author:
     """Neither another DID of the same person nor another issuer of the same DID gets a second review of a booking."""
+    refs = [ref.encode() for ref in desk.references.guest_refs(body["host_did"], guest.did)]
     bookings = [_booking_key(desk, body, who) for who in (*persons, *refs)]
     stay = desk.key("stay", body["host_did"], body["booking_reference"])
     booking = {"booking_reference": body["booking_reference"], "guest_did": guest.did, "host_did": body["host_did"]}
@@ -122,11 +125,13 @@ def _author(desk: Desk, body: Mapping[str, Any], guest: Guest, persons: list[byt
     )
 
 
-def _draft(desk: Desk, body: Mapping[str, Any], guest: Guest, booked: str, replay_key: bytes) -> Draft:
+def _draft(
+    desk: Desk, body: Mapping[str, Any], submitted: bytes, guest: Guest, booked: str, replay_key: bytes, author: Author
+) -> Draft:
     text, salt = body.get("review_text"), desk.random(SALT_SIZE)
     opening = Opening(text, desk.random(SALT_SIZE)) if text else None
-    # The receipt is part of the submission: there is no booking statement beside it.
-    signed = jcs.dumps({"submission": body, "booking": None})
+    # In JCS as well. The stay receipt is part of the submission: there is no booking statement beside it.
+    shown = b'{"booking":null,"submission":%s}' % submitted
     members = {
         "review_id": "rev-" + b32encode(desk.random(16)).decode().rstrip("=").lower(),
         **{name: body[name] for name in ("host_did", "listing_id", "check_in", "check_out", "ratings")},
@@ -135,30 +140,33 @@ def _draft(desk: Desk, body: Mapping[str, Any], guest: Guest, booked: str, repla
             "booking": booked,
             "issuer": guest.credential.issuer,
             "idv_level": guest.credential.claims["idv_level"],
-            "commitment": commitment(salt, signed),
+            "commitment": commitment(salt, shown),
         },
         # The sequencer knows.
         "repeat": False,
         "text": commitment(opening.salt, opening.text.encode()) if opening else None,
     }
-    return make_draft("review", members, opening=opening, key=replay_key, salt=salt)
+    return make_draft("review", members, opening=opening, key=replay_key, salt=salt, author=author)
 
 
-def _place(desk: Desk, draft: Draft, author: Author, guest: Guest) -> Integrated:
+def _place(desk: Desk, draft: Draft, queued: "Future[Integrated]", guest: Guest) -> Integrated:
     """The draft in the log, by an issuer that is still trusted when it gets there."""
-    for _ in range(TRIES):
+    for left in reversed(range(TRIES)):
         try:
-            return desk.place(replace(draft, author=author))
+            return desk.placed(queued)
         except Outdated:
-            desk.reader.refresh()
-            registry, credential = desk.registries.newest(), guest.credential
-            keys = registry.keys("guest", credential.issuer, str(credential.claims["idv_level"]))
-            if credential.key not in keys:
-                raise NotAccepted(
-                    "issuer_not_trusted", f"the key of {credential.issuer} is not trusted any more"
-                ) from None
-            author = replace(author, trusted_at=registry.newest)
+            trusted_at = _trusted_still(desk, guest.credential)
+            if left:
+                queued = desk.sequencer.submit(draft.trusted(trusted_at))
     raise Unavailable("busy", "whom this ledger trusts keeps changing; try again in a moment")
+
+
+def _trusted_still(desk: Desk, credential: Credential) -> int:
+    desk.reader.refresh()
+    registry = desk.registries.newest()
+    if credential.key not in registry.keys("guest", credential.issuer, str(credential.claims["idv_level"])):
+        raise NotAccepted("issuer_not_trusted", f"the key of {credential.issuer} is not trusted any more")
+    return registry.newest
 
 
 def _accepted(receipt: dict[str, Any], body: Mapping[str, Any], *, repeated: bool) -> Accepted:

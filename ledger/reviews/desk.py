@@ -2,7 +2,8 @@
 
 import hmac
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -10,7 +11,6 @@ from hashlib import sha256
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import jcs
 from ledger.canon.times import format_time
 from ledger.clock import Clock
 from ledger.errors import BrokenRule, Done, Outdated, Refused, StaylogError, Uncertain
@@ -19,7 +19,6 @@ from ledger.identity.did import Resolver, offline
 from ledger.identity.guestref import GuestReferences, prefixed
 from ledger.identity.issuers import Registries
 from ledger.keys import ServiceKeys
-from ledger.log.drafts import Draft
 from ledger.log.reader import Reader
 from ledger.log.sequencer import Integrated, Sequencer
 from ledger.reviews.listings import time_zone
@@ -57,22 +56,19 @@ class Desk:
         """By what something is known again that is not kept itself."""
         return hmac.digest(self.keys.booking, prefixed(f"staylog/{purpose}/v1", *parts), sha256)
 
-    def replay_key(self, body: Mapping[str, Any]) -> bytes:
-        return self.key("submission", jcs.dumps(body))
-
     @contextmanager
-    def signing_refusals(self, body: Mapping[str, Any]) -> Iterator[None]:
-        """Whoever has shown who they are gets every refusal signed: to turn somebody away leaves evidence."""
+    def signing_refusals(self, submitted: bytes) -> Iterator[None]:
+        """Whoever has shown who they are gets every refusal of what they submitted, in JCS, signed: to turn somebody
+        away leaves evidence."""
         try:
             yield
         except Uncertain:
             raise
         except StaylogError as reason:
-            raise Refused(reason, self._refusal(body, reason.code)) from reason
+            raise Refused(reason, self._refusal(submitted, reason.code)) from reason
 
-    def place(self, draft: Draft) -> Integrated:
+    def placed(self, queued: "Future[Integrated]") -> Integrated:
         """The draft in the log; or Uncertain, when it may be there though nobody can say so."""
-        queued = self.sequencer.submit(draft)
         try:
             return queued.result()
         except (BrokenRule, Done, Outdated):
@@ -80,9 +76,9 @@ class Desk:
         except StaylogError as reason:
             raise Uncertain(reason) from reason
 
-    def _refusal(self, body: Mapping[str, Any], code: str) -> dict[str, Any]:
+    def _refusal(self, submitted: bytes, code: str) -> dict[str, Any]:
         now = self.clock()
-        said = {"type": "Refusal", "submission_sha256": sha256(jcs.dumps(body)).hexdigest(), "code": code}
+        said = {"type": "Refusal", "submission_sha256": sha256(submitted).hexdigest(), "code": code}
         method = f"{service_did(self.domain)}#statements"
         return statements.sign({**said, "at": format_time(now)}, self.keys.statements, method, now=now)
 

@@ -26,15 +26,17 @@ def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
     with counted("response"):
         body = _read(data, review_id)
         review = desk.reader.review(review_id, desk.reader.published.size)[0]
-        replay_key = desk.replay_key(body)
+        submitted = jcs.dumps(body)
+        replay_key = desk.key("submission", submitted)
         if (receipt := known_receipt(desk.reader, replay_key)) is not None:
             return _accepted(receipt, repeated=True)
         if body["host_did"] != review.entry.host:
             raise NotAccepted("not_the_host", "this is a review of another host")
         statements.authenticate(body, KIND, domain=desk.domain, now=desk.clock(), resolve=desk.resolve)
-        with desk.signing_refusals(body), desk.limiter.spending(RESPONSES_PER_HOST, body["host_did"]):
-            placed = _place(desk, _draft(desk, body, review.index, replay_key))
-        return _accepted(receipt_of(desk.reader, placed), repeated=placed.repeated)
+        with desk.signing_refusals(submitted), desk.limiter.spending(RESPONSES_PER_HOST, body["host_did"]):
+            draft = _draft(desk, body, submitted, review.index, replay_key)
+            placed = _place(desk, draft)
+        return _accepted(receipt_of(desk.reader, placed, draft), repeated=placed.repeated)
 
 
 def _read(data: bytes, review_id: str) -> dict[str, Any]:
@@ -46,14 +48,14 @@ def _read(data: bytes, review_id: str) -> dict[str, Any]:
     return body
 
 
-def _draft(desk: Desk, body: Mapping[str, Any], review: int, replay_key: bytes) -> Draft:
+def _draft(desk: Desk, body: Mapping[str, Any], submitted: bytes, review: int, replay_key: bytes) -> Draft:
     opening, salt = Opening(body["response_text"], desk.random(SALT_SIZE)), desk.random(SALT_SIZE)
     members = {
         "review_id": body["review_id"],
         "review": review,
         "host_did": body["host_did"],
         "text": commitment(opening.salt, opening.text.encode()),
-        "statement": commitment(salt, jcs.dumps(body)),
+        "statement": commitment(salt, submitted),
     }
     return make_draft("response", members, opening=opening, key=replay_key, salt=salt)
 
@@ -61,7 +63,7 @@ def _draft(desk: Desk, body: Mapping[str, Any], review: int, replay_key: bytes) 
 def _place(desk: Desk, draft: Draft) -> Integrated:
     """The log's own rules say whether it is the first, and in time."""
     try:
-        return desk.place(draft)
+        return desk.placed(desk.sequencer.submit(draft))
     except BrokenRule as broken:
         if broken.code == "response_repeated":
             raise Done("already_responded", "this review has a response already, and there is one at most") from broken

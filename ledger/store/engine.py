@@ -47,8 +47,16 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Each statement by itself: rows of published sizes never change, so no snapshot is needed."""
-        with _translated(), self._reader() as connection, _guarded(connection):
-            yield connection
+        # In one piece, where `write` is made of parts: to a read from memory each part would add a quarter of its time.
+        try:
+            with self._reader() as connection:
+                try:
+                    yield connection
+                except connection.dialect.loaded_dbapi.Error as error:
+                    raise _wrapped(connection, error) from error
+        except (PoolTimeout, DBAPIError) as error:
+            _refuse(error)
+            raise
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -176,13 +184,18 @@ def _require(wanted: dict[str, Any], found: dict[str, Any]) -> None:
 def _guarded(connection: Connection) -> Iterator[None]:
     """Errors of statements that went to the driver directly, as SQLAlchemy would raise them; a connection that had one
     is not used again."""
-    driver = connection.dialect.loaded_dbapi.Error
     try:
         yield
-    except driver as error:
-        lost = connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
-        connection.invalidate(error)
-        raise DBAPIError.instance(None, None, error, driver, connection_invalidated=lost) from error
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(connection, error) from error
+
+
+def _wrapped(connection: Connection, error: Any) -> Exception:
+    lost = connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
+    connection.invalidate(error)
+    driver = connection.dialect.loaded_dbapi.Error
+    wrapped: Exception = DBAPIError.instance(None, None, error, driver, connection_invalidated=lost)
+    return wrapped
 
 
 @contextmanager
@@ -190,16 +203,20 @@ def _translated() -> Iterator[None]:
     """What is wrong with the storage, as a refusal that says whether to try again; bugs pass as they are."""
     try:
         yield
-    except PoolTimeout as error:
-        raise Unavailable("busy", "all connections to the database are in use; try again in a moment") from error
-    except DBAPIError as error:
-        refusal = refusal_of(error)
-        if refusal is None:
-            raise
+    except (PoolTimeout, DBAPIError) as error:
+        _refuse(error)
+        raise
+
+
+def _refuse(error: PoolTimeout | DBAPIError) -> None:
+    refusal = refusal_of(error)
+    if refusal is not None:
         raise refusal from error
 
 
-def refusal_of(error: DBAPIError) -> Unavailable | None:
+def refusal_of(error: PoolTimeout | DBAPIError) -> Unavailable | None:
+    if isinstance(error, PoolTimeout):
+        return Unavailable("busy", "all connections to the database are in use; try again in a moment")
     original = error.orig
     state = getattr(original, "sqlstate", None) or ""
     # The low byte is SQLite's primary code: 5 busy, 8 read-only, 10 I/O error, 13 full, 14 cannot open.

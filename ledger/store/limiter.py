@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import shake_256
 from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError
@@ -28,6 +29,8 @@ from ledger.store.counts import Counts, PostgresCounts, SqliteCounts
 from ledger.store.engine import Store
 
 DAY = 86_400
+# Every period is some of these, so rows are needed up to a full minute.
+MINUTE = 60
 
 _logger = logging.getLogger(__name__)
 _SECOND = 1_000_000
@@ -40,20 +43,21 @@ _FIRST = (
     "ON CONFLICT (key) DO UPDATE SET paid = {max}(rate.paid, ?) + ? WHERE {max}(rate.paid, ?) <= ? RETURNING paid"
 )
 _PAID = "SELECT paid FROM rate WHERE key = ? UNION ALL SELECT paid + ? FROM rate WHERE key = ?"
-# How many rows of a subject are asked for at once.
-_BLOCK = 8
-_SPENT = "SELECT key, paid FROM rate WHERE key IN (?, ?, ?, ?, ?, ?, ?, ?)"
+# How many rows of a subject are asked for at once, and how many bytes name a row and hide its time.
+_BLOCK, _NAME, _OFFSET = 8, 16, 7
+_SPENT = "SELECT key, paid FROM rate WHERE key IN ({})"
 _SPEND = "INSERT INTO rate (key, until, paid) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING key"
 _GIVE_BACK = "DELETE FROM rate WHERE key = ?"
 # Whoever adds a row takes some away that nobody needs any more: nobody has to wait until thousands are gone.
-_TIDY = "DELETE FROM rate WHERE key IN (SELECT key FROM rate WHERE until <= ? LIMIT 3)"
+_FEW = 3
+_TIDY = "DELETE FROM rate WHERE key IN (SELECT key FROM rate WHERE until <= ? LIMIT ?) RETURNING key"
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`count` times in `seconds`, which is its period, of which `burst` may come at once, at most all."""
+    """`count` times in `seconds`, full minutes, which are its period; of them `burst` may come at once, at most all."""
 
     name: str
     count: int
@@ -88,6 +92,8 @@ class Limiter:
         self._secret = secret
         self._clock = clock
         self._failing = False
+        # The minute in which nothing is left to be taken away.
+        self._tidied = -1
         greater = "max" if store.is_sqlite else "greatest"
         self._again, self._first = _AGAIN.format(max=greater), _FIRST.format(max=greater)
 
@@ -121,14 +127,14 @@ class Limiter:
         """Microseconds to wait; 0 when it was counted."""
         now = self._now()
         period = limit.period(now)
-        key, offset = self._hidden(limit, period, subject)
+        [(key, offset)] = self._hidden(limit, period, subject)
         here, step = now + offset, limit.step
         latest = here + (limit.burst - 1) * step
         if self._counts.run(self._again, (here, step, key, here, latest)):
             return 0
-        before, before_offset = self._hidden(limit, period - 1, subject)
+        [(before, before_offset)] = self._hidden(limit, period - 1, subject)
         shift, until = offset - before_offset, (period + 2) * limit.seconds
-        self._counts.run(_TIDY, (now // _SECOND,))
+        self._tidy(now // _SECOND)
         if self._counts.run(self._first, (key, until, step, here, before, shift, latest, here, step, here, latest)):
             return 0
         # None, if it was all lost at this moment: then nothing is owed.
@@ -139,43 +145,53 @@ class Limiter:
         """The key of the row and 0, or microseconds to wait."""
         now = self._now()
         period = limit.period(now)
-        self._counts.run(_TIDY, (now // _SECOND,))
+        self._tidy(now // _SECOND)
         while True:
-            spent, free = self._spent(limit, period, subject)
-            before, _ = self._spent(limit, period - 1, subject)
-            wait = _paid(spent + before, limit.step) - now - (limit.burst - 1) * limit.step
+            moments, (key, offset) = self._spent(limit, period, subject)
+            wait = _paid(moments, limit.step) - now - (limit.burst - 1) * limit.step
             if wait > 0:
                 return None, wait
-            key, offset = free
             # Another one may have been quicker: then that is one more, and everything is looked at again.
             if self._counts.run(_SPEND, (key, (period + 2) * limit.seconds, now + offset)):
                 return key, 0
 
     def _spent(self, limit: Limit, period: int, subject: bytes) -> tuple[list[int], tuple[bytes, int]]:
-        """When a subject spent something in a period, and the first row that is free, with its offset. Rows are
-        numbered; after several that are missing there are no more."""
+        """When a subject spent something in a period and the one before, and the first row of the period that is free,
+        with its offset. Rows are in blocks; after several that are missing there are no more."""
         moments: list[int] = []
-        free: tuple[bytes, int] | None = None
-        start = 0
-        while True:
-            numbered = [self._hidden(limit, period, subject, number) for number in range(start, start + _BLOCK)]
-            offsets = dict(numbered)
-            found = {bytes(key): moved for key, moved in self._counts.run(_SPENT, tuple(offsets))}
+        free: list[tuple[bytes, int]] = []
+        periods, block = [period, period - 1], 0
+        while periods:
+            rows = {each: self._hidden(limit, each, subject, block, _BLOCK) for each in periods}
+            offsets = dict(row for named in rows.values() for row in named)
+            marks = ", ".join("?" * len(offsets))
+            found = {bytes(key): moved for key, moved in self._counts.run(_SPENT.format(marks), tuple(offsets))}
             moments += [moved - offsets[key] for key, moved in found.items()]
-            free = free or next((each for each in numbered if each[0] not in found), None)
+            free += [row for row in rows.get(period, ()) if row[0] not in found]
             # Those that were given back leave gaps; none is as wide as half a block.
-            if free is not None and not any(key in found for key, _ in numbered[_BLOCK // 2 :]):
-                return moments, free
-            start += _BLOCK
+            periods = [each for each in periods if any(key in found for key, _ in rows[each][_BLOCK // 2 :])]
+            block += 1
+        return moments, free[0]
+
+    def _tidy(self, seconds: int) -> None:
+        if self._tidied != seconds // MINUTE and len(self._counts.run(_TIDY, (seconds, _FEW))) < _FEW:
+            self._tidied = seconds // MINUTE
 
     def _now(self) -> int:
         return int(self._clock().timestamp() * _SECOND)
 
-    def _hidden(self, limit: Limit, period: int, subject: bytes, number: int = 0) -> tuple[bytes, int]:
-        """What a subject is called in a period, and by how much its times are moved then."""
-        mac = hmac.digest(_key(self._secret, limit.name, period), b"%d %s" % (number, subject), "sha256")
+    def _hidden(
+        self, limit: Limit, period: int, subject: bytes, block: int = 0, count: int = 1
+    ) -> list[tuple[bytes, int]]:
+        """What a subject is called in a period, row by row, and by how much the time in the row is moved."""
+        # A sponge with the key in front is a function that only who has the key can tell from chance.
+        named = b"%s%d %s" % (_key(self._secret, limit.name, period), block, subject)
+        stream, size = shake_256(named).digest(count * (_NAME + _OFFSET)), _NAME + _OFFSET
         # 2^56 microseconds are two thousand years, and fit into the column with any time of this millennium.
-        return mac[:16], int.from_bytes(mac[16:23])
+        return [
+            (stream[at : at + _NAME], int.from_bytes(stream[at + _NAME : at + size]))
+            for at in range(0, len(stream), size)
+        ]
 
     def _trying(self, count: Callable[[], T], otherwise: T) -> T:
         try:

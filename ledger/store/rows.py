@@ -150,10 +150,9 @@ def read_issuers(connection: Connection, size: int) -> list[tuple[int, bytes, by
     return run(connection, query, (size,))
 
 
-def newest_issuer(connection: Connection, size: int | None = None) -> int:
-    """The index of the newest issuer entry (below `size`); -1 when there is none."""
-    below, values = ("", ()) if size is None else (" WHERE idx < ?", (size,))
-    [(index,)] = run(connection, f"SELECT max(idx) FROM issuer_keys{below}", values)
+def newest_issuer(connection: Connection) -> int:
+    """The index of the newest issuer entry; -1 when there is none."""
+    [(index,)] = run(connection, "SELECT max(idx) FROM issuer_keys")
     return -1 if index is None else int(index)
 
 
