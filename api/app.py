@@ -40,7 +40,7 @@ def create_app(
 
     count = SQLITE_READERS if ledger.store.is_sqlite else POSTGRESQL_READERS
     readers = ThreadPoolExecutor(count, thread_name_prefix="answers")
-    intake = Intake()
+    intake, answers = Intake(), AnswerCache()
 
     async def start() -> None:
         ledger.sequencer.start()
@@ -63,8 +63,6 @@ def create_app(
         dependencies={
             "ledger": Provide(lambda: ledger, sync_to_thread=False),
             "base_url": Provide(lambda: base_url, sync_to_thread=False),
-            "desk": Provide(lambda: desk, sync_to_thread=False),
-            "intake": Provide(lambda: intake, sync_to_thread=False),
         },
         exception_handlers=EXCEPTION_HANDLERS,
         before_request=check_query,
@@ -72,10 +70,11 @@ def create_app(
         openapi_config=openapi.config(),
         on_startup=[start],
         on_shutdown=[close],
-        state=State({"ledger": ledger, "base_url": base_url, "answers": AnswerCache(), "readers": readers}),
+        state=State({"base_url": base_url, "desk": desk, "intake": intake, "answers": answers, "readers": readers}),
         # Litestar would set up logging for the whole process; that is the command's business.
         logging_config=None,
         debug=False,
     )
-    app.asgi_handler = Edge(app.asgi_handler, base_url, ledger.limiter if limits else None, proxies)
+    limiter = ledger.limiter if limits else None
+    app.asgi_handler = Edge(app.asgi_handler, base_url, limiter, proxies, answers, ledger.reader)
     return app

@@ -51,7 +51,8 @@ class Kept(NamedTuple):
 
 
 class AnswerCache:
-    """Answers by request target, for ONE published size, the least used leaving first when `limit` bytes are full.
+    """Answers to GET by request target, for ONE published size, the least used leaving first when `limit` bytes are
+    full.
 
     A new checkpoint empties it: an answer may have changed, and what a redaction withdrew must not be kept. Only the
     event loop uses it, so it needs no lock.
@@ -61,24 +62,29 @@ class AnswerCache:
         self.limit = limit
         self.held = 0
         self._size = 0
-        self._kept: OrderedDict[tuple[bytes, bytes], Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[bytes, bytes], tuple[Kept, str]] = OrderedDict()
 
-    def get(self, target: tuple[bytes, bytes], size: int) -> Kept | None:
+    def get(self, scope: HTTPScope, size: int) -> Kept | None:
+        """What was kept for the request, whose route is then known too."""
         if size != self._size:
             self.clear(size)
-        kept = self._kept.get(target)
-        if kept is not None:
-            self._kept.move_to_end(target)
+        target = scope["raw_path"], scope["query_string"]
+        if target not in self._kept or scope["method"] != "GET":
+            return None
+        self._kept.move_to_end(target)
+        kept, scope["path_template"] = self._kept[target]
         return kept
 
-    def put(self, target: tuple[bytes, bytes], size: int, kept: Kept) -> None:
+    def put(self, scope: HTTPScope, size: int, kept: Kept) -> None:
+        target = scope["raw_path"], scope["query_string"]
         weight = _weight(target, kept)
         if size != self._size or weight > self.limit or target in self._kept:
             return
-        self._kept[target] = kept
+        self._kept[target] = kept, scope["path_template"]
         self.held += weight
         while self.held > self.limit:
-            self.held -= _weight(*self._kept.popitem(last=False))
+            oldest, (left, _) = self._kept.popitem(last=False)
+            self.held -= _weight(oldest, left)
 
     def clear(self, size: int) -> None:
         self._kept.clear()

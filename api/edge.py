@@ -1,5 +1,5 @@
-"""What every request and response passes, outside of routing: limits by address, HEAD, headers for browsers, and the
-request counters.
+"""What every request and response passes, outside of routing: limits by address, answers that are kept, HEAD, headers
+for browsers, and the request counters.
 
 Litestar's middleware runs behind its router, where a HEAD has already been refused. One ASGI wrapper in front of the
 router costs a few microseconds; each further middleware would cost that again.
@@ -14,10 +14,12 @@ from litestar.enums import ScopeType
 from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from api.caching import AnswerCache
 from api.clients import READS, Network, client, limit_of
 from api.metrics import UNROUTED, count_request
 from api.problems import MEDIA_TYPE, encode_problem
 from ledger.errors import TooMany
+from ledger.log.reader import Reader
 from ledger.store.limiter import Limit, Limiter
 
 # Everything served is public, and nothing depends on cookies: any page may read it.
@@ -34,10 +36,21 @@ PREFLIGHT = (
 
 
 class Edge:
-    """`limiter` counts what each address asks for; without one nobody is limited."""
+    """`limiter` counts what each address asks for; without one nobody is limited. `answers` are given from here as long
+    as they are those of the newest checkpoint that the reader knows."""
 
-    def __init__(self, app: ASGIApp, base_url: str, limiter: Limiter | None, proxies: Sequence[Network]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        base_url: str,
+        limiter: Limiter | None,
+        proxies: Sequence[Network],
+        answers: AnswerCache,
+        reader: Reader,
+    ) -> None:
         self._app = app
+        self._answers = answers
+        self._reader = reader
         self._base_url = base_url
         self._limiter = limiter
         self._proxies = proxies
@@ -70,7 +83,8 @@ class Edge:
         try:
             if self._limiter is not None and (limit := limit_of(scope)) is not None:
                 await self._count(self._limiter, limit, client(scope, self._proxies))
-            await self._app(scope, receive, pass_on)
+            kept = self._answers.get(scope, self._reader.published.size)
+            await (self._app if kept is None else kept.answer(scope))(scope, receive, pass_on)
         except TooMany as refusal:
             await self._refuse(refusal, scope, receive, pass_on)
         finally:

@@ -16,7 +16,7 @@ from litestar.response.base import ASGIResponse
 
 from api.caching import Kept
 from api.openapi import responses
-from api.parameters import FieldError, InvalidParameters, Size, Text, check_query
+from api.parameters import FieldError, InvalidParameters, Size, Text
 from api.reputation_shape import Reputation
 from ledger.canon import did as dids
 from ledger.canon.strict_json import MAX_INTEGER
@@ -69,19 +69,8 @@ Cursor = Annotated[
 ]
 
 
-async def from_cache(request: Request[None, None, State]) -> ASGIResponse | None:
-    """A warm repeat ends here, on the event loop: no parameters are parsed, no thread is asked, nothing is read."""
-    state = request.app.state
-    kept: Kept | None = state.answers.get(_target(request), state.ledger.reader.published.size)
-    if kept is not None:
-        return kept.answer(request.scope)
-    await check_query(request)
-    return None
-
-
 @get(
     "/v1/hosts/{did:str}/reputation",
-    before_request=from_cache,
     responses=responses(
         "did_not_canonical",
         "cursor_invalid",
@@ -113,7 +102,7 @@ async def host_reputation(
     published = ledger.reader.published.size
     query = Query(proof, size, start or 0, count or MAX_PAGE_EVENTS, limit, cursor, text)
     kept = await _made(ledger, did, query, request.app.state.readers)
-    request.app.state.answers.put(_target(request), published, kept)
+    request.app.state.answers.put(request.scope, published, kept)
     return kept.answer(request.scope)
 
 
@@ -146,10 +135,6 @@ def check_host(did: str, raw_path: bytes) -> None:
             f"If the DID itself has it, escape its percent sign: {meant.replace('%', '%25')}"
         )
     dids.check(did)
-
-
-def _target(request: Request[None, None, State]) -> tuple[bytes, bytes]:
-    return request.scope["raw_path"], request.scope["query_string"]
 
 
 HANDLERS = [host_reputation]

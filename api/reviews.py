@@ -1,7 +1,7 @@
 """`/v1/reviews`: reviews and responses come in and get receipts; a review is shown with its proofs (protocol.md 6)."""
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import msgspec
 from litestar import Request, Response, get, post
@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 
 from api.caching import SECOND
 from api.identity_codes import IDENTITY
-from api.intake import Intake, json_body
+from api.intake import json_body
 from api.log import inclusion_path
 from api.openapi import responses
 from api.parameters import ReviewId, Text
@@ -20,7 +20,6 @@ from ledger.folder import Ledger
 from ledger.log.face import Event
 from ledger.log.tlog_proof import TlogProof
 from ledger.reviews.admission import submit
-from ledger.reviews.desk import Desk
 from ledger.reviews.receipts import Accepted
 from ledger.reviews.responses import respond
 from ledger.store.rows import Published
@@ -73,12 +72,10 @@ _NOT_OF_A_GUEST = {"listing_not_covered", "wrong_challenge", "not_the_host"}
     ),
     tags=["reputation"],
 )
-async def submit_review(
-    request: Request[None, None, State], desk: NamedDependency[Desk], intake: NamedDependency[Intake]
-) -> Response[bytes]:
+async def submit_review(request: Request[None, None, State]) -> Response[bytes]:
     """A guest's review of a completed stay. The receipt comes when the review is durable, in the log and under a signed
     checkpoint. The same body sent again gets the same receipt. Whoever has shown who they are gets a signed refusal."""
-    return _answer(await intake.run(submit, desk, await json_body(request)))
+    return await _taken_in(request, submit, await json_body(request))
 
 
 @post(
@@ -93,18 +90,18 @@ async def submit_review(
     ),
     tags=["reputation"],
 )
-async def submit_response(
-    request: Request[None, None, State],
-    desk: NamedDependency[Desk],
-    intake: NamedDependency[Intake],
-    review_id: ReviewId,
-) -> Response[bytes]:
+async def submit_response(request: Request[None, None, State], review_id: ReviewId) -> Response[bytes]:
     """The host's one public response to a review, within 30 days of it."""
-    return _answer(await intake.run(respond, desk, review_id, await json_body(request)))
+    return await _taken_in(request, respond, review_id, await json_body(request))
 
 
-def _answer(accepted: Accepted) -> Response[bytes]:
+async def _taken_in(
+    request: Request[None, None, State], work: Callable[..., Accepted], *arguments: Any
+) -> Response[bytes]:
     """Created, or what was created before; the way to the review either way. A receipt is nobody else's."""
+    # Two dependencies would be resolved side by side by tasks of their own, which takes longer than all else here.
+    state = request.app.state
+    accepted = await state.intake.run(work, state.desk, *arguments)
     headers = {"Location": f"/v1/reviews/{accepted.receipt['review_id']}", "Cache-Control": "no-store"}
     status = 200 if accepted.repeated else 201
     body = msgspec.json.encode(accepted.receipt)

@@ -6,9 +6,16 @@ from typing import Any
 
 from ledger.errors import NotYet
 
-# Where no time zone is known: the last place on Earth where a day ends.
+# Where no time zone is known: the last place on Earth where a day ends. And the first.
 EVERYWHERE = timezone(timedelta(hours=-12))
+ANYWHERE = timezone(timedelta(hours=14))
 LONGEST_AGO = timedelta(days=365)
+
+
+def is_over(body: Mapping[str, Any], now: datetime) -> bool:
+    """Whether that is plain wherever the listing is, as it is of nearly all stays: nobody has to look where."""
+    left = date.fromisoformat(body["check_out"])
+    return now.astimezone(EVERYWHERE).date() > left and now.astimezone(ANYWHERE).date() - left <= LONGEST_AGO
 
 
 def require_over(body: Mapping[str, Any], now: datetime, zone: tzinfo = EVERYWHERE) -> None:

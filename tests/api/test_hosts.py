@@ -4,7 +4,7 @@ import json
 from contextlib import AbstractContextManager
 from itertools import count
 from threading import current_thread
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -202,32 +202,48 @@ def kept(size: int) -> Kept:
     return Kept.make(bytes(size))
 
 
+def asking(path: bytes, method: str = "GET") -> HTTPScope:
+    scope = {"raw_path": path, "query_string": b"", "method": method, "path_template": "/{path}"}
+    return cast("HTTPScope", scope)
+
+
 def test_the_cache_is_bounded_by_bytes_and_forgets_the_least_used() -> None:
     cache = AnswerCache(limit=3 * (1000 + OVERHEAD) + 100)
     for name in (b"a", b"b", b"c"):
-        assert cache.get((name, b""), 5) is None
-        cache.put((name, b""), 5, kept(1000))
-    assert cache.get((b"a", b""), 5) is not None
-    cache.put((b"d", b""), 5, kept(1000))
-    assert cache.get((b"b", b""), 5) is None
-    assert [cache.get((name, b""), 5) is not None for name in (b"a", b"c", b"d")] == [True] * 3
+        assert cache.get(asking(name), 5) is None
+        cache.put(asking(name), 5, kept(1000))
+    assert cache.get(asking(b"a"), 5) is not None
+    cache.put(asking(b"d"), 5, kept(1000))
+    assert cache.get(asking(b"b"), 5) is None
+    assert [cache.get(asking(name), 5) is not None for name in (b"a", b"c", b"d")] == [True] * 3
     assert cache.held <= cache.limit
-    cache.put((b"e", b""), 5, kept(10_000))
-    assert cache.get((b"e", b""), 5) is None
+    cache.put(asking(b"e"), 5, kept(10_000))
+    assert cache.get(asking(b"e"), 5) is None
     held = cache.held
-    cache.put((b"a", b""), 5, kept(1000))
+    cache.put(asking(b"a"), 5, kept(1000))
     assert cache.held == held
 
 
 def test_the_cache_is_for_one_published_size() -> None:
     cache = AnswerCache()
-    cache.get((b"a", b""), 5)
-    cache.put((b"a", b""), 5, kept(10))
-    assert cache.get((b"a", b""), 6) is None
+    cache.get(asking(b"a"), 5)
+    cache.put(asking(b"a"), 5, kept(10))
+    assert cache.get(asking(b"a"), 6) is None
     assert cache.held == 0
     # An answer that was made while a checkpoint was published is not kept: it may be of either.
-    cache.put((b"a", b""), 5, kept(10))
-    assert cache.get((b"a", b""), 6) is None
+    cache.put(asking(b"a"), 5, kept(10))
+    assert cache.get(asking(b"a"), 6) is None
+
+
+def test_what_is_kept_answers_get_alone_and_names_its_route() -> None:
+    cache = AnswerCache()
+    cache.get(asking(b"a"), 5)
+    cache.put(asking(b"a"), 5, kept(10))
+    assert cache.get(asking(b"a", "POST"), 5) is None
+    again = asking(b"a")
+    again["path_template"] = ""
+    assert cache.get(again, 5) is not None
+    assert again["path_template"] == "/{path}"
 
 
 def test_tags_are_compared_weakly() -> None:

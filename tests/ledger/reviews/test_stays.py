@@ -1,14 +1,14 @@
 """When a stay is over, day by day and zone by zone."""
 
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.errors import NotYet
-from ledger.reviews.stays import EVERYWHERE, require_over
+from ledger.reviews.stays import EVERYWHERE, is_over, require_over
 
 BODY = {"check_out": "2026-06-01"}
 
@@ -48,6 +48,15 @@ def test_what_is_over_everywhere_is_over_anywhere(now: datetime) -> None:
     moment = now.isoformat()
     if code(moment) is None:
         assert {code(moment, zone) for zone in ("UTC", "Pacific/Kiritimati", "America/Adak", "Asia/Kolkata")} == {None}
+
+
+@given(
+    st.datetimes(datetime(2026, 5, 30), datetime(2026, 6, 5))
+    | st.datetimes(datetime(2027, 5, 30), datetime(2027, 6, 5))
+)
+def test_what_is_plainly_over_is_over_in_every_zone(now: datetime) -> None:
+    codes = {code(now.isoformat(), zone) for zone in available_timezones()}
+    assert is_over(BODY, now.replace(tzinfo=UTC)) == (codes | {code(now.isoformat())} == {None})
 
 
 def test_the_refusal_says_when() -> None:
