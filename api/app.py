@@ -44,6 +44,7 @@ def create_app(
 
     async def start() -> None:
         ledger.sequencer.start()
+        intake.start()
         ledger.reader.follow()
 
     async def close() -> None:

@@ -1,11 +1,11 @@
-"""What is sent in: the body as it came, and threads of their own, so that nobody who reads waits for Argon2."""
+"""What is sent in: the body as it came, and a thread of its own, so that nobody who reads waits for it."""
 
-import os
-from asyncio import get_running_loop
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from asyncio import all_tasks, current_task, gather, run_coroutine_threadsafe, shield, wrap_future
+from collections.abc import Callable, Coroutine
+from threading import Thread
 from typing import Any, TypeVar
 
+import uvloop
 from litestar import Request
 from litestar.exceptions import HTTPException
 
@@ -15,30 +15,39 @@ T = TypeVar("T")
 
 
 class Intake:
-    """Some are judged at once, some wait, and whoever comes then is told to come back."""
+    """At most so many are inside, and whoever comes then is told to come back."""
 
-    def __init__(self, *, threads: int | None = None, waiting: int = 64) -> None:
-        # Argon2 takes all cores, and a few have the next ones ready by then; nine may be with the canonicaliser of
-        # graphs, and must not keep those waiting who have no graph.
-        threads = threads or 2 * (os.cpu_count() or 1) + 10
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="intake")
-        self._most = threads + waiting
+    def __init__(self, *, most: int = 100) -> None:
+        self._most = most
         self._inside = 0
+        self._loop = uvloop.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="intake", daemon=True)
 
-    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """`work` in a thread. What was begun is finished, though nobody should wait for it any more."""
+    def start(self) -> None:
+        self._thread.start()
+
+    async def run(self, work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
+        """What was begun is finished, though nobody should wait for it any more."""
         if self._inside >= self._most:
             raise Unavailable("busy", f"{self._inside} submissions are waiting already; try again in a moment")
         self._inside += 1
-        done = get_running_loop().run_in_executor(self._threads, work, *arguments)
+        done = wrap_future(run_coroutine_threadsafe(work(*arguments), self._loop))
         done.add_done_callback(self._leave)
-        return await done
+        return await shield(done)
 
     def close(self) -> None:
-        self._threads.shutdown()
+        """When all are finished."""
+        run_coroutine_threadsafe(_finish(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     def _leave(self, _done: Any) -> None:
         self._inside -= 1
+
+
+async def _finish() -> None:
+    await gather(*(all_tasks() - {current_task()}), return_exceptions=True)
 
 
 async def json_body(request: Request[Any, Any, Any]) -> bytes:

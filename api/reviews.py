@@ -1,6 +1,6 @@
 """`/v1/reviews`: reviews and responses come in and get receipts; a review is shown with its proofs (protocol.md 6)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -96,7 +96,7 @@ async def submit_response(request: Request[None, None, State], review_id: Review
 
 
 async def _taken_in(
-    request: Request[None, None, State], work: Callable[..., Accepted], *arguments: Any
+    request: Request[None, None, State], work: Callable[..., Coroutine[Any, Any, Accepted]], *arguments: Any
 ) -> Response[bytes]:
     """Created, or what was created before; the way to the review either way. A receipt is nobody else's."""
     # Two dependencies would be resolved side by side by tasks of their own, which takes longer than all else here.

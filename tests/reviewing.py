@@ -1,5 +1,6 @@
 """A ledger that takes reviews: an issuer that it trusts, guests with credentials, hosts that give receipts."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from copy import deepcopy
@@ -11,10 +12,9 @@ from typing import Any
 from ledger.canon import proofs
 from ledger.identity.issuers import trust
 from ledger.identity.issuing import issue
-from ledger.reviews.admission import submit
+from ledger.reviews import admission, responses
 from ledger.reviews.desk import Desk
 from ledger.reviews.receipts import Accepted
-from ledger.reviews.responses import respond
 from tests.identities import IDV, ISSUER, NOW, RATINGS, Speaker, canonize
 from tests.running import Running
 
@@ -117,6 +117,14 @@ def resigned(body: Mapping[str, Any], speaker: Speaker, **options: Any) -> dict[
     """The body with another proof."""
     bare = {name: value for name, value in deepcopy(dict(body)).items() if name != "proof"}
     return speaker.sign(bare, **{"domain": DOMAIN, **options})
+
+
+def submit(desk: Desk, data: bytes) -> Accepted:
+    return asyncio.run(admission.submit(desk, data))
+
+
+def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
+    return asyncio.run(responses.respond(desk, review_id, data))
 
 
 class Reviewing(Running):

@@ -7,13 +7,14 @@ pepper, which is never in the database; Argon2id makes trying many DIDs dear eve
 
 import hmac
 import os
+from asyncio import get_running_loop
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 from argon2.low_level import Type, hash_secret_raw
 
 from ledger.keys import Peppers
-from ledger.turns import Turns
+from ledger.turns import Places
 
 MEMORY_KIB = 19456
 PASSES = 2
@@ -45,18 +46,18 @@ class GuestReferences:
     are; beyond the queue callers are told to come back.
     """
 
-    def __init__(self, peppers: Peppers, *, cores: int | None = None, waiting_per_core: int = 16) -> None:
+    def __init__(self, peppers: Peppers, *, cores: int | None = None, waiting_per_core: int = 32) -> None:
         self._peppers = peppers
         cores = cores or os.cpu_count() or 1
-        self._turns = Turns("a guest reference", at_once=cores, waiting=waiting_per_core * cores)
-        # Threads of its own: each keeps its 19 MiB, and the next reference finds them where the caches have them.
+        self._places = Places("a guest reference", cores + waiting_per_core * cores)
+        # One for each core: it keeps its 19 MiB, and the next reference finds them where the caches have them.
         self._threads = ThreadPoolExecutor(cores, thread_name_prefix="argon2")
 
-    def guest_refs(self, host_did: str, guest_did: str) -> list[str]:
-        refs = []
+    async def guest_refs(self, host_did: str, guest_did: str) -> list[str]:
+        run, refs = get_running_loop().run_in_executor, []
         for key_id, pepper in self._peppers:
-            with self._turns:
-                refs.append(self._threads.submit(guest_ref, key_id, pepper, host_did, guest_did).result())
+            with self._places:
+                refs.append(await run(self._threads, guest_ref, key_id, pepper, host_did, guest_did))
         return refs
 
     def persons(self, host_did: str, issuer: str, issuer_guest_id: str) -> list[bytes]:

@@ -31,6 +31,8 @@ MAX_QUEUE = 10_000
 IDLE_SECONDS = 1.0
 # How many entries may wait in SQLite's write-ahead log, at some 20 kB each: a page that changes often is moved once.
 TIDY_AFTER = 8_000
+# So many share what a commit costs that one more would make little difference.
+ENOUGH = 8
 
 _logger = logging.getLogger(__name__)
 
@@ -96,8 +98,8 @@ class Sequencer:
 
     @contextmanager
     def coming(self) -> Iterator[None]:
-        """Around the work, of milliseconds, that ends in `submit`: whoever is about to come shares a commit with those
-        who are here already."""
+        """Around the work, of milliseconds, that ends in `submit`. While more are coming than are here the writer
+        waits for them: one commit is as dear as the next. Who is alone waits for nobody."""
         with self._wake:
             self._coming += 1
         try:
@@ -144,7 +146,7 @@ class Sequencer:
         with self._wake:
             if not self._queue and not self._closing:
                 self._wake.wait(IDLE_SECONDS)
-            while self._queue and len(self._queue) < self._coming and not self._closing:
+            while self._queue and len(self._queue) < min(self._coming, ENOUGH) and not self._closing:
                 self._wake.wait()
             if not self._queue and self._closing:
                 return None

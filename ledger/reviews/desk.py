@@ -1,14 +1,19 @@
-"""What comes in and what is needed to judge it: the log, the keys, whom to trust, the time."""
+"""What comes in and what is needed to judge it: the log, the keys, whom to trust, the time.
+
+Whoever works at the desk is a coroutine: one thread serves them all, in which one goes on while others wait for Argon2
+or for the log. Threads of their own would take each other the interpreter at every step.
+"""
 
 import hmac
 import os
+from asyncio import get_running_loop, wrap_future
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 from ledger import metrics
 from ledger.canon.times import format_time
@@ -27,6 +32,8 @@ from ledger.settings import service_did
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True)
 class Desk:
@@ -43,9 +50,12 @@ class Desk:
     resolve: Resolver = offline
     random: Callable[[int], bytes] = os.urandom
     references: GuestReferences = field(init=False)
+    _aside: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
         self.references = GuestReferences(self.keys.peppers)
+        # Nine may be with the canonicaliser of graphs; the tenth is told that they are.
+        self._aside = ThreadPoolExecutor(10, thread_name_prefix="aside")
 
     def time_zone(self, host_did: str, listing_id: str) -> tzinfo:
         """Where a listing is; the last place on Earth where a day ends if nobody knows."""
@@ -67,10 +77,14 @@ class Desk:
         except StaylogError as reason:
             raise Refused(reason, self._refusal(submitted, reason.code)) from reason
 
-    def placed(self, queued: "Future[Integrated]") -> Integrated:
+    async def aside(self, work: Callable[[], T]) -> T:
+        """What takes so long that others need not wait for it."""
+        return await get_running_loop().run_in_executor(self._aside, work)
+
+    async def placed(self, queued: "Future[Integrated]") -> Integrated:
         """The draft in the log; or Uncertain, when it may be there though nobody can say so."""
         try:
-            return queued.result()
+            return await wrap_future(queued)
         except (BrokenRule, Done, Outdated):
             raise
         except StaylogError as reason:

@@ -21,7 +21,7 @@ RESPONSES_PER_HOST = Limit(
 )
 
 
-def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
+async def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
     """The receipt of a response to the review."""
     with counted("response"):
         body = _read(data, review_id)
@@ -35,7 +35,7 @@ def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
         statements.authenticate(body, KIND, domain=desk.domain, now=desk.clock(), resolve=desk.resolve)
         with desk.signing_refusals(submitted), desk.limiter.spending(RESPONSES_PER_HOST, body["host_did"]):
             draft = _draft(desk, body, submitted, review.index, replay_key)
-            placed = _place(desk, draft)
+            placed = await _place(desk, draft)
         return _accepted(receipt_of(desk.reader, placed, draft), repeated=placed.repeated)
 
 
@@ -60,10 +60,10 @@ def _draft(desk: Desk, body: Mapping[str, Any], submitted: bytes, review: int, r
     return make_draft("response", members, opening=opening, key=replay_key, salt=salt)
 
 
-def _place(desk: Desk, draft: Draft) -> Integrated:
+async def _place(desk: Desk, draft: Draft) -> Integrated:
     """The log's own rules say whether it is the first, and in time."""
     try:
-        return desk.placed(desk.sequencer.submit(draft))
+        return await desk.placed(desk.sequencer.submit(draft))
     except BrokenRule as broken:
         if broken.code == "response_repeated":
             raise Done("already_responded", "this review has a response already, and there is one at most") from broken

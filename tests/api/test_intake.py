@@ -1,6 +1,7 @@
 """What is sent in: as JSON, so many at once, and finished though nobody waits for it."""
 
 import asyncio
+from collections.abc import Iterator
 from threading import Event
 from typing import Any
 
@@ -8,23 +9,34 @@ import httpx
 import pytest
 
 from api.intake import Intake
-from ledger.errors import Unavailable
+from ledger.errors import Done, Unavailable
 from tests.api.conftest import Service
 
 
-def test_whoever_comes_when_all_places_are_taken_is_told_to_come_back() -> None:
+@pytest.fixture
+def intake() -> Iterator[Intake]:
+    made = Intake(most=5)
+    made.start()
+    yield made
+    made.close()
+
+
+def test_whoever_comes_when_all_places_are_taken_is_told_to_come_back(intake: Intake) -> None:
+    go = Event()
+
+    async def wait(number: int) -> int:
+        await asyncio.to_thread(go.wait, 10)
+        return number
+
     async def crowd() -> tuple[list[int], Unavailable]:
-        go = Event()
-        intake = Intake(threads=2, waiting=3)
-        inside = [asyncio.ensure_future(intake.run(lambda number: go.wait(10) and number, each)) for each in range(5)]
+        inside = [asyncio.ensure_future(intake.run(wait, number)) for number in range(5)]
         await asyncio.sleep(0)
         with pytest.raises(Unavailable) as refused:
-            await intake.run(lambda: None)
+            await intake.run(wait, 5)
         go.set()
-        done = [int(each) for each in await asyncio.gather(*inside)]
+        done = await asyncio.gather(*inside)
         # Their places are free again.
-        assert await intake.run(lambda: 7) == 7
-        intake.close()
+        assert await intake.run(wait, 7) == 7
         return done, refused.value
 
     done, refusal = asyncio.run(crowd())
@@ -32,23 +44,43 @@ def test_whoever_comes_when_all_places_are_taken_is_told_to_come_back() -> None:
     assert (refusal.code, refusal.retry_after) == ("busy", 5)
 
 
-def test_what_was_begun_is_finished_though_nobody_waits() -> None:
+def test_what_is_refused_inside_is_refused_outside(intake: Intake) -> None:
+    async def refuse() -> None:
+        raise Done("already_reviewed", "again")
+
+    with pytest.raises(Done, match="again"):
+        asyncio.run(intake.run(refuse))
+
+
+@pytest.mark.parametrize("close", [False, True])
+def test_what_was_begun_is_finished_though_nobody_waits(close: bool) -> None:
+    """When whoever asked has gone, and when the service shuts down."""
+    intake = Intake()
+    intake.start()
+    began, go, finished = Event(), Event(), Event()
+
+    async def work() -> None:
+        began.set()
+        await asyncio.to_thread(go.wait, 10)
+        finished.set()
+
     async def leave() -> bool:
-        began, go, finished = Event(), Event(), Event()
-        intake = Intake(threads=1, waiting=0)
-
-        def work() -> None:
-            began.set()
-            go.wait(10)
-            finished.set()
-
         task = asyncio.ensure_future(intake.run(work))
         await asyncio.to_thread(began.wait, 10)
         task.cancel()
+        if close:
+            closing = asyncio.ensure_future(asyncio.to_thread(intake.close))
+            await asyncio.sleep(0.05)
+            assert not closing.done()
+            go.set()
+            await closing
+            return finished.is_set()
         go.set()
         return await asyncio.to_thread(finished.wait, 10)
 
     assert asyncio.run(leave())
+    if not close:
+        intake.close()
 
 
 @pytest.mark.parametrize(

@@ -331,9 +331,9 @@ def distrusted_meanwhile(site: Site, stack: ExitStack) -> Sent:
     """After the credential was looked at, and before the review came to the log."""
     make = GuestReferences.guest_refs
 
-    def refs(self: GuestReferences, *about: str) -> list[str]:
+    async def refs(self: GuestReferences, *about: str) -> list[str]:
         site.add(distrust(site.ledger.issuers(), "guest", IDV, None))
-        return make(self, *about)
+        return await make(self, *about)
 
     stack.enter_context(patch.object(GuestReferences, "guest_refs", refs))
     return Sent(review(BROWN))
@@ -361,11 +361,11 @@ def no_room_for_drafts(site: Site, stack: ExitStack) -> Sent:
 def no_room_for_argon2(site: Site, stack: ExitStack) -> Sent:
     """Everybody who may wait waits already."""
 
-    def refs(self: GuestReferences, *about: str) -> list[str]:
+    async def refs(self: GuestReferences, *about: str) -> list[str]:
         with ExitStack() as places:
-            while self._turns._places.acquire(blocking=False):
-                places.callback(self._turns._places.release)
-            return original(self, *about)
+            while self._places._places.acquire(blocking=False):
+                places.callback(self._places._places.release)
+            return await original(self, *about)
 
     original = GuestReferences.guest_refs
     stack.enter_context(patch.object(GuestReferences, "guest_refs", refs))
@@ -395,7 +395,7 @@ _intakes: list[Intake] = []
 
 
 def narrow() -> Intake:
-    _intakes.append(Intake(threads=1, waiting=0))
+    _intakes.append(Intake(most=1))
     return _intakes[-1]
 
 

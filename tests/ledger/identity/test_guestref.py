@@ -1,5 +1,6 @@
 """What is kept of a guest, against the definition by another library; and that it leads nowhere else."""
 
+import asyncio
 import hmac
 import os
 from hashlib import sha256
@@ -87,8 +88,7 @@ def test_after_a_rotation_a_guest_is_known_again() -> None:
         GuestReferences(Peppers({key_id: bytes([number] * 32) for number, key_id in enumerate(ids)}))
         for ids in (["p1"], ["p1", "p2"])
     )
-    [old] = before.guest_refs(HOST, GUEST)
-    new, again = after.guest_refs(HOST, GUEST)
+    [old], [new, again] = (asyncio.run(each.guest_refs(HOST, GUEST)) for each in (before, after))
     assert again == old
     assert new.startswith("gr1:p2:")
     assert new.rpartition(":")[2] != old.rpartition(":")[2]
@@ -102,14 +102,14 @@ def test_other_spellings_are_other_guests(spelled: str) -> None:
 
 def test_beyond_the_queue_callers_are_told_to_come_back() -> None:
     references = GuestReferences(Peppers({"p1": PEPPER}), cores=1, waiting_per_core=0)
-    with references._turns:
-        refused = refused_at_once(lambda: references.guest_refs(HOST, GUEST))
+    with references._places:
+        refused = refused_at_once(lambda: asyncio.run(references.guest_refs(HOST, GUEST)))
     assert (type(refused), refused.code) == (Unavailable, "busy")
-    assert references.guest_refs(HOST, GUEST) == [guest_ref("p1", PEPPER, HOST, GUEST)]
+    assert asyncio.run(references.guest_refs(HOST, GUEST)) == [guest_ref("p1", PEPPER, HOST, GUEST)]
 
 
 def test_as_many_are_made_at_once_as_there_are_cores() -> None:
     references = GuestReferences(Peppers({"p1": PEPPER}))
     cores = os.cpu_count() or 1
-    assert references._turns._inside._value == cores
-    assert references._turns._places._value == cores + 16 * cores
+    assert references._threads._max_workers == cores
+    assert references._places._places._value == cores + 32 * cores

@@ -24,7 +24,7 @@ from ledger.keys import rotate_pepper
 from ledger.log.drafts import Author
 from ledger.log.integrate import SomeRefused
 from ledger.log.openings import Opening, commitment
-from ledger.reviews.admission import REVIEWS_PER_PERSON, submit
+from ledger.reviews.admission import REVIEWS_PER_PERSON
 from ledger.reviews.listings import add_listing
 from tests.identities import IDV, ISSUER, NOW, STATUS, THIEF, Speaker
 from tests.identities import credential as revocable
@@ -40,6 +40,7 @@ from tests.reviewing import (
     resigned,
     review,
     stay_receipt,
+    submit,
 )
 from tests.running import Writer
 

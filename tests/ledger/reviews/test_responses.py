@@ -12,9 +12,9 @@ from ledger.canon import base64, jcs
 from ledger.errors import Refused, StaylogError
 from ledger.log.drafts import make_draft
 from ledger.log.openings import commitment
-from ledger.reviews.responses import RESPONSES_PER_HOST, respond
+from ledger.reviews.responses import RESPONSES_PER_HOST
 from tests.identities import THIEF
-from tests.reviewing import GUESTS, HOST, OTHER_HOST, Reviewing, encoded, resigned, response, review
+from tests.reviewing import GUESTS, HOST, OTHER_HOST, Reviewing, encoded, resigned, respond, response, review
 from tests.running import Writer
 
 
