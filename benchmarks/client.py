@@ -50,12 +50,12 @@ class ServerProcess:
         self._ask.flush()
         return float(self._told.readline())
 
-    def ask(self, requests: Sequence[bytes], status: int = 200) -> list[Response]:
+    def ask(self, requests: Sequence[bytes], status: int = 200, at_once: int = CONNECTIONS) -> list[Response]:
         """Each connection has one request under way; the next one goes out when its response is in."""
         responses: list[Response] = []
         waiting: list[socket.socket] = []
-        for request, connection in zip(requests, cycle(self._connections), strict=False):
-            if len(waiting) == len(self._connections):
+        for request, connection in zip(requests, cycle(self._connections[:at_once]), strict=False):
+            if len(waiting) == at_once:
                 responses.append(_receive(waiting.pop(0)))
             connection.sendall(request)
             waiting.append(connection)
@@ -75,7 +75,7 @@ def post_request(target: str, body: bytes, *headers: bytes) -> bytes:
 
 
 @contextmanager
-def server_process(*arguments: str) -> Iterator[ServerProcess]:
+def server_process(*arguments: str, connections: int = CONNECTIONS) -> Iterator[ServerProcess]:
     """`benchmarks.server` in a process of its own, which ends with this block, or with this process."""
     command = [sys.executable, "-m", "benchmarks.server", *arguments]
     with ExitStack() as stack:
@@ -85,12 +85,11 @@ def server_process(*arguments: str) -> Iterator[ServerProcess]:
         stack.callback(ask.close)
         port = told.readline()
         require(port.strip().isdigit(), "a server that starts")
-        connections = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", int(port)))) for _ in range(CONNECTIONS)
-        ]
-        for connection in connections:
+        address = "127.0.0.1", int(port)
+        made = [stack.enter_context(socket.create_connection(address)) for _ in range(connections)]
+        for connection in made:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        yield ServerProcess(ask, told, connections)
+        yield ServerProcess(ask, told, made)
 
 
 def _receive(connection: socket.socket) -> Response:

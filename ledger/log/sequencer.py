@@ -27,7 +27,7 @@ from ledger.store.engine import Store
 from ledger.store.rows import Published, published_at
 
 MAX_QUEUE = 10_000
-# How long the writer sleeps before it looks whether anything is left to do.
+# How long the writer sleeps at most, and anybody waits for others who are about to come.
 IDLE_SECONDS = 1.0
 # How many entries may wait in SQLite's write-ahead log, at some 20 kB each: a page that changes often is moved once.
 TIDY_AFTER = 8_000
@@ -92,7 +92,7 @@ class Sequencer:
         """Finish the queue, then stop."""
         with self._wake:
             self._closing = True
-            self._wake.notify()
+            self._wake_writer()
         if self._thread is not None:
             self._thread.join()
 
@@ -107,7 +107,7 @@ class Sequencer:
         finally:
             with self._wake:
                 self._coming -= 1
-                self._wake.notify()
+                self._wake_writer()
 
     def submit(self, draft: Draft) -> "Future[Integrated]":
         """The draft's place in the log, once it is acknowledged; StaylogError when it is refused. A caller that stops
@@ -121,7 +121,7 @@ class Sequencer:
             if len(self._queue) >= self._max_queue:
                 raise Unavailable("busy", f"{len(self._queue)} entries are waiting already; try again in a moment")
             self._queue.append((draft, future))
-            self._wake.notify()
+            self._wake_writer()
         return future
 
     def append(self, drafts: Sequence[Draft], progress: Callable[[int], None] = lambda _: None) -> list[Integrated]:
@@ -144,13 +144,18 @@ class Sequencer:
     def _take(self) -> list[tuple[Draft, "Future[Integrated]"]] | None:
         """What has queued up; an empty list after a while without anything; None at the end."""
         with self._wake:
-            if not self._queue and not self._closing:
-                self._wake.wait(IDLE_SECONDS)
-            while self._queue and len(self._queue) < min(self._coming, ENOUGH) and not self._closing:
-                self._wake.wait()
+            self._wake.wait_for(self._is_ready, IDLE_SECONDS)
             if not self._queue and self._closing:
                 return None
             return [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
+
+    def _is_ready(self) -> bool:
+        """Whether there is something to write, and not more about to come."""
+        return self._closing or bool(self._queue) and len(self._queue) >= min(self._coming, ENOUGH)
+
+    def _wake_writer(self) -> None:
+        if self._is_ready():
+            self._wake.notify()
 
     def _write(self, batch: list[tuple[Draft, "Future[Integrated]"]]) -> None:
         drafts, futures = [draft for draft, _ in batch], [future for _, future in batch]
