@@ -25,6 +25,7 @@ _SCHEMA = "statements.v1.json"
 # Documents inside of statements: they have verdicts and codes of their own.
 EMBEDDED = ("guest_credential", "host_credential", "booking_evidence", "guest_statement")
 _DIDS = ("host_did", "guest_did")
+_OF_NUMBERS = ("type", "minimum", "maximum", "multipleOf")
 _TEXTS = ("review_text", "private_feedback", "response_text")
 
 
@@ -211,7 +212,7 @@ def _refusal(found: list[Fault]) -> BadDID | BadForm | NotAccepted:
             return NotAccepted(PROOF_CODES[str(last)], message)
         if last in _DIDS and fault.keyword == "anyOf":
             return BadDID(f"{message}: a did:web, did:key or did:jwk in its one spelling expected")
-        if first == "ratings" and fault.keyword == "enum":
+        if first == "ratings" and fault.keyword in _OF_NUMBERS and len(fault.path) == 2:
             return BadForm("rating_out_of_range", message, errors=errors)
         if last in _TEXTS and fault.keyword == "maxLength":
             return BadForm("text_too_long", message, errors=errors)
