@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from ledger import metrics
 from ledger.errors import NotFound, NotStored, Unavailable
 from ledger.log.cache import Cache
-from ledger.log.entries import VRP_ARTIFACT, Entry
+from ledger.log.entries import Entry
 from ledger.log.face import Event
 from ledger.log.hostmap import map_key
 from ledger.log.openings import Opening
@@ -75,7 +75,7 @@ _ISSUER_PUBLISHED = "SELECT max(idx) FROM issuer_keys WHERE idx < (SELECT max(si
 # As canonical JSON has them; no text in an entry has a bare quotation mark.
 _REVIEW_TYPE = b'"type":"review"'
 _ISSUER = re.compile(rb'"issuer":"([^"]+)"')
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 class Reader:
@@ -177,11 +177,11 @@ class Reader:
 
     def events(self, host: str, size: int) -> list[Event]:
         """All entries below `size` that name the host, with their texts."""
-        return [_event(*row) for row in self._run(_OF_HOST, map_key(host), size)]
+        return _events(self._run(_OF_HOST, map_key(host), size))
 
     def newest_reviews(self, host: str, size: int, before: int, count: int) -> list[Event]:
         """The `count` newest reviews of the host below log index `before`, with all entries about them below `size`."""
-        return [_event(*row) for row in self._run(_NEWEST_REVIEWS, map_key(host), before, count, size)]
+        return _events(self._run(_NEWEST_REVIEWS, map_key(host), before, count, size))
 
     def host_entries(self, host: str, size: int) -> list[tuple[int, bytes]]:
         """Log index and bytes of all entries below `size` that name the host: cheaper than events for a large host."""
@@ -191,25 +191,25 @@ class Reader:
     def with_texts(self, entries: Sequence[tuple[int, bytes]]) -> list[Event]:
         with self._connect() as connection:
             openings = read_openings(connection, [index for index, _ in entries])
-        return [_event(index, data, *openings.get(index, (None, None))) for index, data in entries]
+        return _events([(index, data, *openings.get(index, (None, None))) for index, data in entries])
 
     def upgraded(self, reviews: Sequence[int], size: int) -> set[int]:
         """Which of these reviews were upgraded below `size`."""
         with self._connect() as connection:
             rows = select_in(connection, "SELECT idx, data FROM entry WHERE about IN ({}) AND idx < ?", reviews, size)
-            later = [_event(index, data, None, None).entry for index, data in rows]
-        return {entry.members["review"] for entry in later if entry.type == "upgrade"}
+            later = _events([(index, data, None, None) for index, data in rows])
+        return {event.entry.members["review"] for event in later if event.entry.type == "upgrade"}
 
     def review(self, review_id: str, size: int) -> list[Event]:
         """A review and all entries about it, in log order."""
         rows = self._run(_REVIEW, review_id, size, review_id, size)
         if not rows:
             raise NotFound("review_not_found", f"the log of {size} entries has no review {review_id[:40]!r}")
-        return [_event(*row) for row in rows]
+        return _events(rows)
 
     def event(self, index: int) -> Event:
-        """One entry, with its text."""
-        return _event(*self._run(f"{_EVENTS} idx = ?", index)[0])
+        """One entry that names a host, with its text."""
+        return _events(self._run(f"{_EVENTS} idx = ?", index))[0]
 
     def known(self, *keys: bytes) -> int | None:
         """The first entry that has one of these keys, published or not."""
@@ -270,11 +270,16 @@ class Reader:
             return run(connection, query, values)
 
 
-def _event(index: int, data: bytes, text: str | None, salt: bytes | None) -> Event:
-    """An entry of ours was read strictly when it came in; reading it so again would take most of an answer's time."""
+def _events(rows: Sequence[Any]) -> list[Event]:
+    """From index, bytes, text and salt. An entry of ours was read strictly when it came in; reading it so again would
+    take most of an answer's time. All are decoded at once, as one list."""
     try:
-        members = {} if data.startswith(b"sha256:") else _decode(data)
-        entry = Entry(data, members.get("type", VRP_ARTIFACT), members)
+        read = _decode(b"[%s]" % b",".join([row[1] for row in rows]))
     except msgspec.DecodeError:
-        raise NotStored(f"entry {index} is damaged") from None
-    return Event(index, entry, None if text is None else Opening(text, salt or b""))
+        read = []
+    if len(read) != len(rows):
+        raise NotStored(f"one of the entries {', '.join(str(row[0]) for row in rows[:200])} is damaged")
+    return [
+        Event(index, Entry(data, members["type"], members), None if text is None else Opening(text, salt or b""))
+        for (index, data, text, salt), members in zip(rows, read, strict=True)
+    ]

@@ -2,7 +2,6 @@
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -78,12 +77,16 @@ def reputation(reader: Reader, registries: Registries, host: str, query: Query, 
     return msgspec.json.encode({**summary(host, record), **shown, **more})
 
 
-def _issuer_counts(reader: Reader, host: str, size: int, events: Sequence[Event] | None) -> Counter[str]:
+def _issuer_counts(reader: Reader, host: str, size: int, events: Sequence[Event] | None) -> Mapping[str, int]:
     """How many reviews rest on each issuer's credentials."""
     if events is None:
         return reader.issuers_of(host, size)
-    reviews = (event.entry.members["evidence"] for event in events if event.entry.type == "review")
-    return Counter(evidence["issuer"] for evidence in reviews if evidence["issuer"] is not None)
+    counts: dict[str, int] = {}
+    for event in events:
+        issuer = event.entry.members["evidence"]["issuer"] if event.entry.type == "review" else None
+        if issuer is not None:
+            counts[issuer] = counts.get(issuer, 0) + 1
+    return counts
 
 
 def _issuers(registry: Registry, counts: Mapping[str, int]) -> list[dict[str, Any]]:
