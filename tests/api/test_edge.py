@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import httpx
 import pytest
 
+from api.clients import READS as READ_LIMIT
 from tests.api.conftest import Service, make_ledger, serve
 
 READS = (
@@ -105,6 +106,31 @@ print("closed")
             process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (out, err) == ("closed\n", "")
+
+
+def test_answers_that_are_kept_are_counted_like_all_others(tmp_path: Path, database_url: str) -> None:
+    server, thread, port = serve(make_ledger(tmp_path, database_url), limits=True)
+    path = "/v1/hosts/did:web:cottage.example/reputation"
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+        before = _served(client)
+        answers = [client.get(path) for _ in range(READ_LIMIT.burst + 30)]
+        after = _served(client)
+    server.should_exit = True
+    thread.join()
+    served = [answer for answer in answers if answer.status_code == 200]
+    assert {answer.content for answer in served} == {served[0].content}
+    assert {(name, value) for answer in served for name, value in answer.headers.items() if name != "date"} == {
+        (name, value) for name, value in served[0].headers.items() if name != "date"
+    }
+    assert answers[-1].status_code == 429
+    assert after - before == len(served)
+
+
+def _served(client: httpx.Client) -> float:
+    """Of this route, by the metrics."""
+    metrics = client.get("/metrics").text
+    line = 'staylog_http_requests_total{route="/v1/hosts/{did}/reputation",status="200"} '
+    return sum(float(found.removeprefix(line)) for found in metrics.splitlines() if found.startswith(line))
 
 
 def test_what_is_sent_in_is_counted_in_rows_that_never_change(tmp_path: Path, database_url: str) -> None:

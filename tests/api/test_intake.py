@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -9,8 +11,13 @@ import httpx
 import pytest
 
 from api.intake import Intake
+from ledger.canon import proofs
 from ledger.errors import Done, Unavailable
+from ledger.identity.contexts import canonicaliser
 from tests.api.conftest import Service
+from tests.api.site import serving
+from tests.reviewing import GUESTS, credential, review
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -81,6 +88,19 @@ def test_what_was_begun_is_finished_though_nobody_waits(close: bool) -> None:
     assert asyncio.run(leave())
     if not close:
         intake.close()
+
+
+def test_nobody_waits_for_who_is_with_the_canonicaliser(tmp_path: Path, database_url: str) -> None:
+    """A credential that has a JSON-LD signature only has to wait for its turn; the next guest does not."""
+    graph, plain = GUESTS[:2]
+    with serving(tmp_path, database_url) as site, ThreadPoolExecutor(1) as pool:
+        shown = credential(graph, suites=(proofs.EDDSA_RDFC,))
+        with canonicaliser()._turns:
+            waiting = pool.submit(site.submit, review(graph, reference="B-1", guest_credential=shown))
+            until(lambda: canonicaliser()._turns._places._value == 7)
+            assert site.submit(review(plain, reference="B-2")).status_code == 201
+            assert not waiting.done()
+        assert waiting.result(30).status_code == 201
 
 
 @pytest.mark.parametrize(

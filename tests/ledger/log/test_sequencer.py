@@ -2,11 +2,12 @@
 
 import json
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
+from time import sleep
 
 import pytest
 
@@ -38,6 +39,81 @@ def test_what_queued_up_is_one_batch(running: Running, writer: Writer) -> None:
     assert running.ledger.reader.entries(7, 8)[0].startswith(b'{"at":"2026-06-01T12:00:00Z","root":')
     running.answer()
     assert running.fsck().findings == []
+
+
+def test_whoever_is_about_to_come_shares_the_commit(
+    running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While more are coming than are here."""
+    monkeypatch.setattr(sequencer, "IDLE_SECONDS", 60)
+    submit, coming = running.ledger.sequencer.submit, [running.ledger.sequencer.coming() for _ in range(4)]
+    running.ledger.sequencer.start()
+    for each in coming:
+        each.__enter__()
+    first = submit(writer.review())
+    sleep(0.1)
+    assert not first.done()
+    second = submit(writer.review())
+    sleep(0.1)
+    assert not second.done()
+    # Two of them give up, and two are left, who are here.
+    for each in coming[2:]:
+        each.__exit__(None, None, None)
+    assert {future.result(10).published.size for future in (first, second)} == {5}
+    for each in coming[:2]:
+        each.__exit__(None, None, None)
+
+
+def test_who_is_alone_waits_for_nobody_and_enough_is_enough(
+    running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sequencer, "IDLE_SECONDS", 60)
+    submit, coming = running.ledger.sequencer.submit, running.ledger.sequencer.coming
+    running.ledger.sequencer.start()
+    with coming():
+        assert submit(writer.review()).result(10).published.size == 4
+    with ExitStack() as all_of_them:
+        for _ in range(3 * sequencer.ENOUGH):
+            all_of_them.enter_context(coming())
+        futures = [submit(writer.review()) for _ in range(sequencer.ENOUGH)]
+        assert {future.result(10).published.size for future in futures} == {4 + sequencer.ENOUGH + 1}
+
+
+def test_nobody_waits_for_ever_for_who_does_not_come(
+    running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sequencer, "IDLE_SECONDS", 0.2)
+    running.ledger.sequencer.start()
+    with running.ledger.sequencer.coming(), running.ledger.sequencer.coming():
+        assert running.ledger.sequencer.submit(writer.review()).result(10).index == 2
+
+
+def test_a_service_that_stops_does_not_wait_for_who_is_coming(
+    running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sequencer, "IDLE_SECONDS", 60)
+    running.ledger.sequencer.start()
+    with running.ledger.sequencer.coming(), running.ledger.sequencer.coming():
+        future = running.ledger.sequencer.submit(writer.review())
+        running.ledger.sequencer.close()
+        assert future.result(0).index == 2
+
+
+def test_the_checkpoint_of_an_entry_is_the_first_that_covers_it(running: Running, writer: Writer) -> None:
+    """Though another process has signed it and gone on before this one could."""
+    other = open_ledger(running.settings, clock=running.clock)
+    more = [writer.review(OTHER), None]
+
+    def go_on(step: str) -> None:
+        if step == "committed" and (draft := more.pop(0)) is not None:
+            other.sequencer.append([draft])
+
+    running.reopen(on_step=go_on)
+    [placed] = running.add(writer.review())
+    assert (placed.index, placed.published.size) == (2, 4)
+    assert running.ledger.reader.refresh().size == 6
+    assert placed.published == running.ledger.reader.first_covering(2)
+    other.close()
 
 
 def test_an_acknowledged_entry_is_in_the_tree_that_is_signed(running: Running, writer: Writer) -> None:

@@ -129,6 +129,19 @@ def test_a_tile_is_read_once() -> None:
     assert tiles.reads == first
 
 
+@given(st.lists(st.tuples(st.integers(1, 1200), st.integers(0, 1199)), min_size=2, max_size=12))
+def test_a_tree_that_grows_goes_on_from_what_it_has_worked_out(asked: list[tuple[int, int]]) -> None:
+    """Sizes in any order, as when somebody asks for an older checkpoint in between."""
+    tiles = MemoryTiles()
+    appender = Appender(tiles)
+    appender.extend(LEAVES)
+    tiles.update(appender.take_rows())
+    kept = TileTree(tiles, cached=2)
+    for size, index in asked:
+        assert kept.inclusion(index % size, size) == TileTree(tiles).inclusion(index % size, size)
+        assert kept.root(size) == root_of(LEAVES[:size])
+
+
 def test_what_is_asked_for_often_stays_in_a_cache_of_the_usual_size() -> None:
     """128 leaves of a million are in as many tiles, with some sixteen above them."""
 
