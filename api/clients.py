@@ -1,7 +1,7 @@
 """Who asks, as far as that must be known to limit how often: an address, which is not kept and never written down."""
 
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
 from litestar.types import HTTPScope
 
@@ -66,7 +66,9 @@ def _address(text: str) -> Address | None:
     elif text.startswith("["):
         text = text[1:].partition("]")[0]
     try:
-        found = ip_address(text)
+        if ":" not in text:
+            return IPv4Address(text)
+        found = IPv6Address(text)
     except ValueError:
         return None
-    return found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
+    return found.ipv4_mapped or found

@@ -67,7 +67,8 @@ def history(events: Iterable[Event]) -> list[dict[str, Any]]:
         elif type_ == "response":
             listed[members["review"]]["host_response"] = {"response_text": text, "submitted_at": members["at"]}
         elif type_ == "upgrade":
-            listed[members["review"]] |= _evidence(members)
+            upgraded = {"verification_level": members["level"], "evidence": members["evidence"]}
+            listed[members["review"]] |= {**upgraded, "guest_credential_issuer": _issuer_name(members)}
     return [listed[index] for index in sorted(listed, reverse=True)]
 
 
@@ -83,17 +84,16 @@ def _listed_review(index: int, members: Mapping[str, Any], text: str | None) -> 
         "submitted_at": members["at"],
         "repeat": members["repeat"],
         "host_response": None,
-        **_evidence(members),
-    }
-
-
-def _evidence(members: Mapping[str, Any]) -> dict[str, Any]:
-    issuer = members["evidence"]["issuer"]
-    return {
+        # An upgrade has these as well, and they take the place of the review's.
         "verification_level": members["level"],
         "evidence": members["evidence"],
-        "guest_credential_issuer": issuer_name(issuer) if issuer else None,
+        "guest_credential_issuer": _issuer_name(members),
     }
+
+
+def _issuer_name(members: Mapping[str, Any]) -> str | None:
+    issuer = members["evidence"]["issuer"]
+    return issuer_name(issuer) if issuer else None
 
 
 @lru_cache(maxsize=1024)

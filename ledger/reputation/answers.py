@@ -71,8 +71,9 @@ def reputation(reader: Reader, registries: Registries, host: str, query: Query, 
         # The same until the host's next event, which is what it is kept by.
         as_of = stored.as_of if stored else 0
         issuers = _issuers(registry, _issuer_counts(reader, host, as_of, events))
+    statuses = {each["issuer"]: each["status"] for each in issuers}
     for review in shown.get("review_history", ()):
-        review["issuer_status"] = _status(registry, review["evidence"]["issuer"])
+        review["issuer_status"] = statuses.get(review["evidence"]["issuer"])
     more = {"issuers": issuers, "statistics": statistics(record), "as_of": _as_of(stored)}
     return msgspec.json.encode({**summary(host, record), **shown, **more})
 
@@ -90,14 +91,12 @@ def _issuer_counts(reader: Reader, host: str, size: int, events: Sequence[Event]
 
 
 def _issuers(registry: Registry, counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Whose word the reviews rest on, and what has become of that: an agent may leave some out."""
-    return [{"issuer": name, "status": _status(registry, name), "reviews": counts[name]} for name in sorted(counts)]
-
-
-def _status(registry: Registry, issuer: str | None) -> str | None:
-    """Null for who was never trusted here, as where the operator added the entry by hand."""
-    known = registry.get("guest", issuer) if issuer is not None else None
-    return known.status if known else None
+    """Whose word the reviews rest on, and what has become of that: an agent may leave some out. The status is null for
+    who was never trusted here, as where the operator added the entry by hand."""
+    found = {name: registry.get("guest", name) for name in sorted(counts)}
+    return [
+        {"issuer": name, "status": known and known.status, "reviews": counts[name]} for name, known in found.items()
+    ]
 
 
 def _state(reader: Reader, query: Query) -> tuple[Published, int]:
@@ -191,6 +190,8 @@ def _shown(events: Sequence[Event], upgraded: set[int], text: str) -> Sequence[E
         for event in events
         if event.entry.type == "review" and event.entry.members["level"] == "unconfirmed"
     } - upgraded
+    if not hidden and text == "verified":
+        return events
     return [
         replace(event, opening=None)
         if text == "none" or event.entry.members.get("review", event.index) in hidden
