@@ -71,7 +71,16 @@ def create_app(
         openapi_config=openapi.config(),
         on_startup=[start],
         on_shutdown=[close],
-        state=State({"base_url": base_url, "desk": desk, "intake": intake, "answers": answers, "readers": readers}),
+        state=State(
+            {
+                "ledger": ledger,
+                "base_url": base_url,
+                "desk": desk,
+                "intake": intake,
+                "answers": answers,
+                "readers": readers,
+            }
+        ),
         # Litestar would set up logging for the whole process; that is the command's business.
         logging_config=None,
         debug=False,

@@ -51,7 +51,7 @@ def client(scope: HTTPScope, proxies: Sequence[Network]) -> str:
         if before is None:
             break
         found = before
-    return str(found) if found.version == 4 else str(IPv6Network((int(found) >> 64 << 64, 64)))
+    return str(found if found.version == 4 else IPv6Network((int(found) >> 64 << 64, 64)))
 
 
 def _forwarded(scope: HTTPScope) -> list[str]:

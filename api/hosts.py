@@ -9,7 +9,6 @@ from urllib.parse import unquote_to_bytes
 
 from litestar import Request, get
 from litestar.datastructures import State
-from litestar.di import NamedDependency
 from litestar.openapi.spec import Example
 from litestar.params import PathParameter, QueryParameter
 from litestar.response.base import ASGIResponse
@@ -85,7 +84,6 @@ Cursor = Annotated[
 )
 async def host_reputation(
     request: Request[None, None, State],
-    ledger: NamedDependency[Ledger],
     did: HostDid,
     proof: Proof = "none",
     size: Size = None,
@@ -99,10 +97,11 @@ async def host_reputation(
     check_host(did, request.scope["raw_path"])
     if proof != "page" and (start is not None or count is not None):
         raise InvalidParameters(FieldError("from" if start is not None else "count", "goes with proof=page only"))
-    published = ledger.reader.published.size
+    state = request.app.state
+    published = state.ledger.reader.published.size
     query = Query(proof, size, start or 0, count or MAX_PAGE_EVENTS, limit, cursor, text)
-    kept = await _made(ledger, did, query, request.app.state.readers)
-    request.app.state.answers.put(request.scope, published, kept)
+    kept = await _made(state.ledger, did, query, state.readers)
+    state.answers.put(request.scope, published, kept)
     return kept.answer(request.scope)
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import shake_256
-from typing import TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
@@ -74,10 +74,9 @@ class Limit:
     def period(self, now: int) -> int:
         return now // (self.seconds * _SECOND)
 
-    def refuse(self, wait: int) -> None:
-        if wait > 0:
-            seconds = -(-wait // _SECOND)
-            raise TooMany(self.code, f"{self.what}; try again in {seconds} s", retry_after=seconds)
+    def refuse(self, wait: int) -> NoReturn:
+        seconds = -(-wait // _SECOND)
+        raise TooMany(self.code, f"{self.what}; try again in {seconds} s", retry_after=seconds)
 
 
 class Limiter:
@@ -99,14 +98,17 @@ class Limiter:
 
     def take(self, limit: Limit, subject: str) -> None:
         """Count one more of `subject`, or TooMany: quick, for what nobody could be recognised by."""
-        limit.refuse(self._trying(lambda: self._take(limit, subject.encode()), 0))
+        wait = self._trying(self._take, 0, limit, subject.encode())
+        if wait > 0:
+            limit.refuse(wait)
 
     def spend(self, limit: Limit, subject: str | bytes) -> bytes | None:
         """The same by a row of its own, whose key is returned."""
         name = subject.encode() if isinstance(subject, str) else subject
         nothing: tuple[bytes | None, int] = (None, 0)
-        key, wait = self._trying(lambda: self._spend(limit, name), nothing)
-        limit.refuse(wait)
+        key, wait = self._trying(self._spend, nothing, limit, name)
+        if wait > 0:
+            limit.refuse(wait)
         return key
 
     @contextmanager
@@ -117,7 +119,7 @@ class Limiter:
             yield
         except BaseException:
             if key is not None:
-                self._trying(lambda: self._counts.run(_GIVE_BACK, (key,)), [])
+                self._trying(self._counts.run, [], _GIVE_BACK, (key,))
             raise
 
     def close(self) -> None:
@@ -193,9 +195,9 @@ class Limiter:
             for at in range(0, len(stream), size)
         ]
 
-    def _trying(self, count: Callable[[], T], otherwise: T) -> T:
+    def _trying(self, count: Callable[..., T], otherwise: T, *arguments: Any) -> T:
         try:
-            counted = count()
+            counted = count(*arguments)
         except (sqlite3.Error, DBAPIError, Unavailable, OSError) as error:
             metrics.UNCOUNTED.inc()
             if not self._failing:
