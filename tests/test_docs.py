@@ -131,4 +131,4 @@ def test_modules_and_functions_that_documents_name_exist(document: Path) -> None
     for module, name in re.findall(r"`(\w+)\.(\w+)(?:\.\w+)?`", (ROOT / document).read_text("utf-8")):
         code = "".join(path.read_text("utf-8") for path in sources if path.stem == module)
         if code and name not in ("json", "key", "py"):
-            assert re.search(rf"^(?:def |class )?{name}\b", code, re.MULTILINE), (module, name)
+            assert re.search(rf"^(?:async def |def |class )?{name}\b", code, re.MULTILINE), (module, name)
