@@ -8,6 +8,7 @@ from sqlalchemy import delete, insert, update
 
 from ledger.canon import base64, jcs, multikey
 from ledger.errors import BadEntry, Malformed, Misconfigured, NotAccepted, NotStored
+from ledger.folder import open_ledger
 from ledger.identity.issuers import Issuer, Registries, Registry, distrust, trust
 from ledger.log.drafts import parse_draft
 from ledger.store import tables
@@ -167,6 +168,21 @@ def test_a_compromised_key_counts_nowhere() -> None:
     more = trust(registry, "host", IDV, [SECOND.multikey], None)
     assert more is not None
     assert more.pinned == jcs.dumps([SECOND.multikey])
+
+
+def test_what_another_process_has_changed_counts_at_once(running: Running) -> None:
+    """Nobody has told this one of it, and nothing follows the log here."""
+    other = open_ledger(running.settings, clock=running.clock)
+    draft = trust(other.issuers(), "guest", IDV, [ISSUER.multikey], None)
+    assert draft is not None
+    other.sequencer.append([draft])
+    assert running.ledger.registries.newest().keys("guest", IDV) == [ISSUER.public]
+    removal = distrust(other.issuers(), "guest", IDV, None)
+    assert removal is not None
+    other.sequencer.append([removal])
+    with pytest.raises(NotAccepted, match="removed"):
+        running.ledger.registries.newest().keys("guest", IDV)
+    other.close()
 
 
 def test_keys_beside_an_entry_are_believed_by_their_hash(running: Running) -> None:
