@@ -36,25 +36,31 @@
     │                          JSON-LD: context_not_allowed, undefined_term, too_complex
     │                          credentials: wrong_credential_type, jwt_not_acceptable, issuer_not_trusted,
     │                          issuer_key_mismatch, self_issued, missing_expiry, expired, not_yet_valid,
-    │                          missing_status, listing_not_covered
-    │                          speakers: did_method_not_supported, holder_binding_unavailable, holder_mismatch,
+    │                          missing_status, status_invalid, credential_revoked, credential_suspended,
+    │                          listing_not_covered
+    │                          speakers: did_document_invalid, holder_binding_unavailable, holder_mismatch,
     │                          not_the_host, self_review
+    │                          addresses: address_not_allowed
     │                          bookings: booking_evidence_invalid; responses: response_window_closed
+    ├── NotFetched             nothing of use came from an address: fetch_unresolved, fetch_unreachable, fetch_tls,
+    │                          fetch_timeout, fetch_status, fetch_redirected, fetch_too_large, fetch_encoded,
+    │                          fetch_not_json, fetch_unproved, fetch_too_often
     ├── NotYet                 right in itself, but not here and now: stay_not_over, too_late, booking_unverifiable
     ├── Done                   it was done before, in another way: already_reviewed, already_responded
     ├── TooMany                rate_limited, quota_exceeded
     ├── NotStored              not_stored: something that must exist is missing or damaged
     ├── BadRequest             parameter_invalid, cursor_invalid, page_out_of_range
     ├── NotFound               not_found, review_not_found, unknown_size, index_out_of_range
-    ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, status_unavailable,
-    │   │                      ledger_unreachable
+    ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, ledger_unreachable,
+    │   │                      status_unavailable, issuer_unavailable, credential_unavailable, guest_did_unavailable,
+    │   │                      host_did_unavailable
     │   └── Outdated           busy: what a draft rests on has changed meanwhile
     ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
                                key_exists, key_unwritable, database_outdated, database_not_durable, extra_missing,
                                context_changed, issuer_invalid, issuer_unknown, issuer_already, issuer_changed,
                                issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised,
-                               listing_invalid, file_exists, file_unwritable
+                               listing_invalid, file_exists, file_unwritable, file_unreadable, development_refused
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """
@@ -142,6 +148,15 @@ class NotProved(StaylogError):
 
 class NotAccepted(StaylogError):
     pass
+
+
+class NotFetched(StaylogError):
+    """`status` is the HTTP status that came, if any did; `retry_after` the seconds after which to ask again."""
+
+    def __init__(self, code: str, message: str, *, status: int | None = None, retry_after: int | None = None) -> None:
+        super().__init__(code, message)
+        self.status = status
+        self.retry_after = retry_after
 
 
 class NotStored(StaylogError):

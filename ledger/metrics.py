@@ -4,6 +4,11 @@ from prometheus_client import Counter, Gauge, Histogram
 
 REFUSALS = Counter("staylog_refusals", "Refusals by stable code", ["code"])
 CREDENTIALS = Counter("staylog_credentials", "Verdicts on credentials: accepted, or a stable code", ["role", "verdict"])
+STATUSES = Counter("staylog_status_checks", "What has become of credentials: good, or a stable code", ["outcome"])
+FETCHES = Counter("staylog_fetches", "What was asked of others: fetched, or a stable code", ["profile", "outcome"])
+ISSUERS_CHANGED = Gauge(
+    "staylog_issuer_keys_differ", "1 when a trusted issuer publishes other keys than are pinned", ["issuer"]
+)
 BATCH_ENTRIES = Histogram(
     "staylog_batch_entries",
     "Entries integrated in one transaction, map heads not counted",

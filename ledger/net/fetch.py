@@ -1,0 +1,308 @@
+"""The one fetcher (design: one guarded fetcher): https, JSON, bounded in time and size, at addresses that were checked.
+
+The address that is checked is the one that is connected: what the resolver said is looked at, and each socket is made
+for an address that is looked at again, so that no second answer of the resolver comes between. Nothing of the
+environment takes part: no proxies, no cookies, no `.netrc`.
+"""
+
+import re
+import socket
+import ssl
+from asyncio import Semaphore, get_running_loop, sleep, timeout
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib.metadata import version
+from typing import Any, NamedTuple
+from urllib.parse import urljoin
+
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_exceptions import ClientConnectorDNSError
+from yarl import URL
+
+from ledger import metrics
+from ledger.canon import strict_json
+from ledger.errors import BadJSON, NotAccepted, NotFetched
+from ledger.net.development import NONE, Development
+from ledger.net.guard import Target, check_url, is_public, require_public
+
+PORT = 443
+# To one host at once, whoever asks: nobody is to be flooded by way of us.
+MOST_PER_HOST = 2
+KIB = 1024
+# Documents have many types that are JSON; what came is looked at in any case.
+ACCEPT = "application/json, */*;q=0.1"
+
+_JSON = re.compile(r"application/(?:[a-z0-9.-]+\+)*json|application/vc", re.IGNORECASE)
+_MAX_AGE = re.compile(r"max-age=\"?([0-9]{1,9})")
+_SECONDS = re.compile(r"[0-9]{1,9}")
+
+# The addresses of a name.
+Lookup = Callable[[str], Awaitable[list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What may be spent on one kind of question. Redirects are followed within the origin."""
+
+    name: str
+    max_bytes: int
+    seconds: float
+    redirects: int = 0
+
+
+LISTING = Profile("listing", 256 * KIB, 10, redirects=3)
+MANIFEST = Profile("manifest", 2048 * KIB, 10, redirects=3)
+CREDENTIAL = Profile("credential", 64 * KIB, 3)
+DID = Profile("did", 64 * KIB, 3)
+JWKS = Profile("jwks", 64 * KIB, 3)
+DISCOVERY = Profile("discovery", 64 * KIB, 3)
+STATUS_LIST = Profile("status_list", 1024 * KIB, 3)
+OFFER = Profile("offer", 64 * KIB, 5)
+HINT = Profile("hint", 64 * KIB, 3)
+CALLBACK = Profile("callback", 64 * KIB, 5)
+PROFILES = (LISTING, MANIFEST, CREDENTIAL, DID, JWKS, DISCOVERY, STATUS_LIST, OFFER, HINT, CALLBACK)
+
+
+def user_agent(base_url: str) -> str:
+    """How a ledger calls itself, with where to learn more of it."""
+    return f"staylog/{version('staylog')} (+{base_url})"
+
+
+class Fetched(NamedTuple):
+    """What came: its bytes, where they came from in the end, and for how long they may be kept, if that was said."""
+
+    url: str
+    body: bytes
+    max_age: int | None
+
+    def json(self) -> Any:
+        try:
+            return strict_json.loads(self.body)
+        except BadJSON as error:
+            raise NotFetched("fetch_not_json", f"{self.url} cannot be read ({error.code}): {error.message}") from None
+
+
+class Fetcher:
+    """Asks others. One event loop at a time uses it; `agent` is how it calls itself."""
+
+    def __init__(self, agent: str, development: Development = NONE, lookup: Lookup | None = None) -> None:
+        self._agent = agent
+        self.development = development
+        self._lookup = lookup or _system_lookup
+        self._hosts: dict[str, tuple[Semaphore, int]] = {}
+
+    async def fetch(self, url: str, profile: Profile, body: bytes | None = None) -> Fetched:
+        """What is at `url`; `body`, which is JSON, is posted there. NotAccepted when it may not be asked, NotFetched
+        when nothing came that is of use."""
+        try:
+            fetched = await self._fetch(check_url(url), profile, body)
+        except (NotAccepted, NotFetched) as refusal:
+            metrics.FETCHES.labels(profile.name, refusal.code).inc()
+            raise
+        metrics.FETCHES.labels(profile.name, "fetched").inc()
+        return fetched
+
+    async def _fetch(self, target: Target, profile: Profile, body: bytes | None) -> Fetched:
+        try:
+            async with timeout(profile.seconds), self._place(target.host):
+                for _ in range(profile.redirects + 1):
+                    answer = await self._ask(target, profile, body)
+                    if isinstance(answer, Fetched):
+                        return answer
+                    if answer is None:
+                        break
+                    target = answer
+                raise NotFetched("fetch_redirected", f"{target.url} leads elsewhere, and is not followed there")
+        except TimeoutError:
+            message = f"{target.url} did not answer within {profile.seconds:g} seconds"
+            raise NotFetched("fetch_timeout", message) from None
+        except ClientConnectorDNSError:
+            raise NotFetched("fetch_unresolved", f"the name {target.host} is not known") from None
+        except (ssl.SSLError, ssl.CertificateError) as error:
+            raise NotFetched(
+                "fetch_tls", f"{target.host} does not show that it is {target.host}: {_why(error)}"
+            ) from None
+        except (ClientError, OSError) as error:
+            raise NotFetched("fetch_unreachable", f"{target.url} could not be asked: {type(error).__name__}") from None
+
+    async def _ask(self, target: Target, profile: Profile, body: bytes | None) -> Fetched | Target | None:
+        """The answer, or where it leads within its origin; None when that is elsewhere."""
+        headers = {"User-Agent": self._agent, "Accept": ACCEPT, "Accept-Encoding": "identity"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        async with self._session() as session:
+            # As it was checked: nothing in it is spelled in another way on the way out.
+            url = URL(target.url, encoded=True)
+            method = "GET" if body is None else "POST"
+            async with session.request(method, url, data=body, headers=headers, allow_redirects=False) as response:
+                if 300 <= response.status < 400:
+                    return _redirected(target, response)
+                if response.status != 200:
+                    raise NotFetched(
+                        "fetch_status",
+                        f"{target.url} answered {response.status}",
+                        status=response.status,
+                        retry_after=_seconds(response),
+                    )
+                _check_head(target, response, profile)
+                return Fetched(target.url, await _read(target, response, profile), _max_age(response))
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[ClientSession]:
+        """One for each question: nothing is left over from the last one."""
+        made: list[socket.socket] = []
+
+        def make(info: Any) -> socket.socket:
+            made.append(self._socket(info))
+            return made[-1]
+
+        connector = TCPConnector(
+            ssl=self._tls,
+            resolver=_Resolver(self._addresses),
+            use_dns_cache=False,
+            force_close=True,
+            socket_factory=make,
+        )
+        try:
+            async with ClientSession(
+                connector=connector,
+                cookie_jar=DummyCookieJar(),
+                timeout=ClientTimeout(total=None),
+                auto_decompress=False,
+                trust_env=False,
+            ) as session:
+                yield session
+        finally:
+            await _hang_up(made)
+
+    @asynccontextmanager
+    async def _place(self, host: str) -> AsyncIterator[None]:
+        """One of the few that may ask a host at once."""
+        places, users = self._hosts.get(host) or (Semaphore(MOST_PER_HOST), 0)
+        self._hosts[host] = places, users + 1
+        try:
+            async with places:
+                yield
+        finally:
+            places, users = self._hosts.pop(host)
+            if users > 1:
+                self._hosts[host] = places, users - 1
+
+    async def _addresses(self, host: str, port: int) -> list[tuple[str, int]]:
+        if host in self.development.hosts:
+            return [self.development.hosts[host]]
+        addresses = await self._lookup(host)
+        if not addresses:
+            raise NotFetched("fetch_unresolved", f"the name {host} has no address")
+        require_public(host, addresses)
+        return [(address, port) for address in addresses]
+
+    def _socket(self, info: Any) -> socket.socket:
+        """A socket for an address, whoever says that it should be connected."""
+        family, kind, protocol, _, address = info
+        if not is_public(address[0]) and address[:2] not in self.development.hosts.values():
+            raise PermissionError("not an address of the public internet")
+        return socket.socket(family, kind, protocol)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        if self.development.ca is not None:
+            context.load_verify_locations(self.development.ca)
+        return context
+
+
+class _Resolver(AbstractResolver):
+    """Names as the fetcher knows them."""
+
+    def __init__(self, addresses: Callable[[str, int], Awaitable[list[tuple[str, int]]]]) -> None:
+        self._addresses = addresses
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(hostname=host, host=address, port=at, family=family, proto=socket.IPPROTO_TCP, flags=0)
+            for address, at in await self._addresses(host, port)
+        ]
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+async def _hang_up(sockets: list[socket.socket]) -> None:
+    """End connections now: TLS would wait half a minute for a host that does not say goodbye."""
+    for each in sockets:
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+    # The loop closes them when it sees that, which takes a few rounds of it.
+    for _ in range(10):
+        if all(each.fileno() < 0 for each in sockets):
+            return
+        await sleep(0)
+
+
+# The resolver of the system cannot be interrupted: names that take it long must not keep anything else waiting.
+_names = ThreadPoolExecutor(16, thread_name_prefix="names")
+
+
+async def _system_lookup(host: str) -> list[str]:
+    # With a dot at the end it is the whole name: the domains that the machine searches are its own.
+    look = partial(socket.getaddrinfo, f"{host}.", PORT, type=socket.SOCK_STREAM)
+    found = await get_running_loop().run_in_executor(_names, look)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def _redirected(target: Target, response: ClientResponse) -> Target | None:
+    try:
+        there = check_url(urljoin(target.url, response.headers.get("Location", "")))
+    except (NotAccepted, ValueError):
+        return None
+    return there if there.origin == target.origin else None
+
+
+def _check_head(target: Target, response: ClientResponse, profile: Profile) -> None:
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise NotFetched("fetch_encoded", f"{target.url} answered in a coding that was not asked for")
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip()
+    if not _JSON.fullmatch(kind):
+        raise NotFetched("fetch_not_json", f"{target.url} is {kind[:60] or 'of no type'!r}, not JSON")
+    if (response.content_length or 0) > profile.max_bytes:
+        raise _too_large(target, profile)
+
+
+async def _read(target: Target, response: ClientResponse, profile: Profile) -> bytes:
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > profile.max_bytes:
+            raise _too_large(target, profile)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _too_large(target: Target, profile: Profile) -> NotFetched:
+    return NotFetched("fetch_too_large", f"{target.url} has more than {profile.max_bytes // KIB} KiB")
+
+
+def _max_age(response: ClientResponse) -> int | None:
+    said = response.headers.get("Cache-Control", "").lower()
+    if "no-store" in said or "no-cache" in said:
+        return 0
+    match = _MAX_AGE.search(said)
+    return int(match[1]) if match else None
+
+
+def _why(error: Exception) -> str:
+    """What TLS itself said, which aiohttp wraps."""
+    cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", error)
+    return getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or "TLS failed"
+
+
+def _seconds(response: ClientResponse) -> int | None:
+    said = response.headers.get("Retry-After", "")
+    return int(said) if _SECONDS.fullmatch(said) else None
