@@ -46,6 +46,7 @@ def create_app(
         ledger.sequencer.start()
         intake.start()
         ledger.reader.follow()
+        ledger.watch.start()
 
     async def close() -> None:
         await sync_to_thread(readers.shutdown)
@@ -86,5 +87,5 @@ def create_app(
         debug=False,
     )
     limiter = ledger.limiter if limits else None
-    app.asgi_handler = Edge(app.asgi_handler, base_url, limiter, proxies, answers, ledger.reader)
+    app.asgi_handler = Edge(app.asgi_handler, base_url, limiter, proxies, answers, ledger)
     return app

@@ -3,6 +3,7 @@
 import re
 from base64 import urlsafe_b64encode
 from collections import OrderedDict
+from collections.abc import Hashable
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -61,23 +62,23 @@ class Kept(NamedTuple):
 
 
 class AnswerCache:
-    """Answers to GET by request target, for ONE published size, the least used leaving first when `limit` bytes are
-    full.
+    """Answers to GET by request target, for ONE version of the ledger, the least used leaving first when `limit` bytes
+    are full.
 
-    A new checkpoint empties it: an answer may have changed, and what a redaction withdrew must not be kept. Only the
-    event loop uses it, so it needs no lock.
+    A new checkpoint empties it: an answer may have changed, and what a redaction withdrew must not be kept. So does
+    news of a host's keys. Only the event loop uses it, so it needs no lock.
     """
 
     def __init__(self, limit: int = 64 << 20) -> None:
         self.limit = limit
         self.held = 0
-        self._size = 0
+        self._version: Hashable = None
         self._kept: OrderedDict[tuple[bytes, bytes], tuple[Kept, str]] = OrderedDict()
 
-    def get(self, scope: HTTPScope, size: int) -> Kept | None:
+    def get(self, scope: HTTPScope, version: Hashable) -> Kept | None:
         """What was kept for the request, whose route is then known too."""
-        if size != self._size:
-            self.clear(size)
+        if version != self._version:
+            self.clear(version)
         target = scope["raw_path"], scope["query_string"]
         if target not in self._kept or scope["method"] != "GET":
             return None
@@ -85,10 +86,10 @@ class AnswerCache:
         kept, scope["path_template"] = self._kept[target]
         return kept
 
-    def put(self, scope: HTTPScope, size: int, kept: Kept) -> None:
+    def put(self, scope: HTTPScope, version: Hashable, kept: Kept) -> None:
         target = scope["raw_path"], scope["query_string"]
         weight = _weight(target, kept)
-        if size != self._size or weight > self.limit or target in self._kept:
+        if version != self._version or weight > self.limit or target in self._kept:
             return
         self._kept[target] = kept, scope["path_template"]
         self.held += weight
@@ -96,9 +97,9 @@ class AnswerCache:
             oldest, (left, _) = self._kept.popitem(last=False)
             self.held -= _weight(oldest, left)
 
-    def clear(self, size: int) -> None:
+    def clear(self, version: Hashable) -> None:
         self._kept.clear()
-        self.held, self._size = 0, size
+        self.held, self._version = 0, version
 
 
 def _weight(target: tuple[bytes, bytes], kept: Kept) -> int:

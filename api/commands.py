@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from ledger.commands.common import data_options, refusals
+from ledger.commands.network import warn
 from ledger.errors import Misconfigured
 from ledger.settings import DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
 
@@ -44,11 +45,15 @@ def serve(data: Path, database_url: str | None, host: str, port: int, trusted_pr
         from api.clients import parse_proxies
         from api.server import run
         from ledger.folder import init_folder, is_empty, open_ledger
+        from ledger.net.development import from_environment
         from ledger.store.schema import upgrade
 
         proxies = parse_proxies(trusted_proxies)
         given = os.environ.get("STAYLOG_BASE_URL")
         settings = Settings.of(data, database_url, given or _local_url(host, port))
+        # Before a log is begun that could not be served.
+        development = from_environment(os.environ, settings.base_url)
+        warn(development)
         if is_empty(settings):
             if host in ("0.0.0.0", "::") and not given:  # noqa: S104 (compared, not bound)
                 raise Misconfigured(
@@ -59,7 +64,7 @@ def serve(data: Path, database_url: str | None, host: str, port: int, trusted_pr
             init_folder(settings)
         else:
             upgrade(settings.database_url)
-        ledger = open_ledger(settings)
+        ledger = open_ledger(settings, development=development)
         if ledger.adopt_policy():
             click.echo("the admission policy has changed; an entry in the log says so")
         run(create_app(ledger, proxies=proxies, limits=limits), host, port)

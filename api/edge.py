@@ -19,7 +19,7 @@ from api.clients import READS, Network, client, limit_of
 from api.metrics import UNROUTED, count_request
 from api.problems import MEDIA_TYPE, encode_problem
 from ledger.errors import TooMany
-from ledger.log.reader import Reader
+from ledger.folder import Ledger
 from ledger.store.limiter import Limit, Limiter
 
 # Everything served is public, and nothing depends on cookies: any page may read it.
@@ -37,7 +37,7 @@ PREFLIGHT = (
 
 class Edge:
     """`limiter` counts what each address asks for; without one nobody is limited. `answers` are given from here as long
-    as they are those of the newest checkpoint that the reader knows."""
+    as they are those of the ledger's newest version."""
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class Edge:
         limiter: Limiter | None,
         proxies: Sequence[Network],
         answers: AnswerCache,
-        reader: Reader,
+        ledger: Ledger,
     ) -> None:
         self._app = app
         self._answers = answers
-        self._reader = reader
+        self._ledger = ledger
         self._base_url = base_url
         self._limiter = limiter
         self._proxies = proxies
@@ -83,7 +83,7 @@ class Edge:
         try:
             if self._limiter is not None and (limit := limit_of(scope)) is not None:
                 await self._count(self._limiter, limit, client(scope, self._proxies))
-            kept = self._answers.get(scope, self._reader.published.size)
+            kept = self._answers.get(scope, self._ledger.version)
             await (self._app if kept is None else kept.answer(scope))(scope, receive, pass_on)
         except TooMany as refusal:
             await self._refuse(refusal, scope, receive, pass_on)

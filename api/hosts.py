@@ -98,10 +98,10 @@ async def host_reputation(
     if proof != "page" and (start is not None or count is not None):
         raise InvalidParameters(FieldError("from" if start is not None else "count", "goes with proof=page only"))
     state = request.app.state
-    published = state.ledger.reader.published.size
+    version = state.ledger.version
     query = Query(proof, size, start or 0, count or MAX_PAGE_EVENTS, limit, cursor, text)
     kept = await _made(state.ledger, did, query, state.readers)
-    state.answers.put(request.scope, published, kept)
+    state.answers.put(request.scope, version, kept)
     return kept.answer(request.scope)
 
 
@@ -116,7 +116,8 @@ async def _made(ledger: Ledger, did: str, query: Query, readers: Executor) -> Ke
 
 def _make(ledger: Ledger, did: str, query: Query, at_most: int | None = None) -> Kept:
     """Reading, proving, and hashing what may be a megabyte."""
-    return Kept.make(reputation(ledger.reader, ledger.registries, did, query, at_most))
+    changed_at = ledger.archive.changed_at(did)
+    return Kept.make(reputation(ledger.reader, ledger.registries, did, query, at_most, changed_at))
 
 
 def check_host(did: str, raw_path: bytes) -> None:

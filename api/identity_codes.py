@@ -112,7 +112,8 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
         403,
         "Verification method",
         "verificationMethod is an absolute name of a key that may assert for its owner: for a did:key the DID, # "
-        "and the key again; for a did:jwk the DID and #0.",
+        "and the key again; for a did:jwk the DID and #0; for a did:web one that its document lists under "
+        "assertionMethod now, an Ed25519 key that has neither expired nor been revoked.",
     ),
     "wrong_domain": (
         403,
@@ -171,10 +172,35 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
         "Listing not covered",
         "The host's credential does not name this listing with right_to_let_verified true.",
     ),
-    "did_method_not_supported": (
+    "status_invalid": (
         403,
-        "DID method not supported",
-        "Keys of this DID method cannot be looked up here. did:key and did:jwk can.",
+        "Status list does not fit",
+        "The status list that the credential names cannot be one for it: it is of another issuer or address, about "
+        "another purpose, too short or too long, or not packed as W3C Bitstring Status List says. Its issuer has to "
+        "mend that.",
+    ),
+    "credential_revoked": (
+        403,
+        "Revoked",
+        "The issuer has revoked the credential, for good. Ask the issuer why, and for a new one.",
+    ),
+    "credential_suspended": (
+        403,
+        "Suspended",
+        "The issuer has suspended the credential for now. Ask the issuer; once it counts again, send the same again, "
+        "signed anew.",
+    ),
+    "address_not_allowed": (
+        403,
+        "Address not allowed",
+        "What a DID, a credential or a status list names is asked for over https on port 443, by a full domain name, "
+        "at addresses of the public internet, without redirects. This is another kind of address, and was not asked.",
+    ),
+    "did_document_invalid": (
+        403,
+        "DID document not valid",
+        "The document of the did:web was fetched and cannot be used: its id must be the DID itself, and no name may "
+        "stand for two keys. `staylog did document` makes one.",
     ),
     "holder_binding_unavailable": (
         403,

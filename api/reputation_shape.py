@@ -125,6 +125,13 @@ class Reputation(Struct, frozen=True, forbid_unknown_fields=True):
     verified_reviews: Index
     average_ratings: Averages
     issuers: list[IssuerOf]
+    host_key_changed_at: Annotated[
+        Time | None,
+        Meta(
+            description="When this ledger last saw the keys of the host's did:web change; null if it never did. "
+            "Whoever holds the domain holds the DID: it may have changed hands. Not proved."
+        ),
+    ]
     as_of: AsOf | None
     statistics: Statistics | None
     review_history: list[ListedReview] | UnsetType = UNSET

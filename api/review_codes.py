@@ -9,9 +9,9 @@ REVIEWS: dict[str, tuple[int, str, str]] = {
     "booking_evidence_invalid": (
         403,
         "Booking evidence does not count",
-        "The stay receipt was not signed by a key of the host, was changed, or is about another booking, listing, "
-        "host, guest or other dates than the review. The dates of a review must lie within the booked ones. Send "
-        "the receipt exactly as the host gave it, or ask the host for a right one.",
+        "The stay receipt was not signed by the host's key that it names, was changed, or is about another booking, "
+        "listing, host, guest or other dates than the review. The dates of a review must lie within the booked ones. "
+        "Send the receipt exactly as the host gave it, or ask the host for a right one.",
     ),
     "response_window_closed": (
         403,
@@ -41,7 +41,8 @@ REVIEWS: dict[str, tuple[int, str, str]] = {
         422,
         "Nothing shows the booking",
         "A review needs evidence that the stay was booked: a StayReceipt in booking_evidence, which the host signs for "
-        "the guest at booking time. Ask the host for one; `staylog booking receipt` makes it.",
+        "the guest at booking time, by a key that its DID has now or was seen to have then. Ask the host for one; "
+        "`staylog booking receipt` makes it.",
     ),
     "rate_limited": (
         429,
@@ -54,6 +55,30 @@ REVIEWS: dict[str, tuple[int, str, str]] = {
         "Quota exceeded",
         "One person, or one host, has submitted as much as it may in a while. Nothing was taken in; try again after "
         "the time in Retry-After.",
+    ),
+    "guest_did_unavailable": (
+        503,
+        "The guest's keys cannot be looked up",
+        "The guest's DID is a did:web, and its document could not be fetched from its domain just now. Nothing was "
+        "taken in; try again after the time in Retry-After.",
+    ),
+    "host_did_unavailable": (
+        503,
+        "The host's keys cannot be looked up",
+        "The host's DID is a did:web, its document could not be fetched or read just now, and no key that was seen "
+        "there before settles it. Nothing was taken in, and it counts against nobody; try again after the time in "
+        "Retry-After.",
+    ),
+    "issuer_unavailable": (
+        503,
+        "The issuer's keys cannot be looked up",
+        "What the issuer publishes of its keys could not be fetched just now. A review never needs it: there the "
+        "issuer's keys are pinned.",
+    ),
+    "credential_unavailable": (
+        503,
+        "The credential cannot be fetched",
+        "There is no credential to be had at its address just now. It is not taken for valid meanwhile.",
     ),
     "status_unavailable": (
         503,

@@ -1,5 +1,6 @@
 """A ledger's folder: the keys, the mark and, unless another one is named, the database."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,7 +10,11 @@ from ledger import policy
 from ledger.canon.times import format_time
 from ledger.clock import Clock, utc_now
 from ledger.errors import Halted, Malformed, Misconfigured, NotStored
+from ledger.identity.archive import KeyArchive
 from ledger.identity.issuers import Registries, Registry
+from ledger.identity.resolution import Resolution
+from ledger.identity.status import StatusLists
+from ledger.identity.watch import Watch
 from ledger.keys import ServiceKeys, read_log_key, read_service_keys, write_log_key, write_service_keys
 from ledger.log.drafts import make_draft
 from ledger.log.entries import parse_entry
@@ -20,6 +25,8 @@ from ledger.log.publish import Publisher
 from ledger.log.reader import Reader
 from ledger.log.replay import MAX_BATCH
 from ledger.log.sequencer import Sequencer
+from ledger.net.development import Development, from_environment
+from ledger.net.fetch import Fetcher, user_agent
 from ledger.reviews.desk import Desk
 from ledger.settings import Settings, origin_of
 from ledger.store.engine import Store
@@ -41,10 +48,18 @@ class Ledger:
     registries: Registries
     limiter: Limiter
     clock: Clock
+    fetcher: Fetcher
+    archive: KeyArchive
+    watch: Watch
 
     @property
     def origin(self) -> str:
         return self.verifier.name
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Of everything that an answer about a host is made from."""
+        return self.reader.published.size, self.archive.version
 
     def issuers(self) -> Registry:
         """Whose credentials count, as the published log says."""
@@ -59,10 +74,13 @@ class Ledger:
         """Where reviews and responses are handed in, made for `domain`: by default the ledger's base URL."""
         domain = domain or self.settings.base_url
         log = (self.store, self.reader, self.sequencer, self.registries)
-        return Desk(*log, self.keys, self.limiter, self.clock, domain)
+        dids = Resolution(self.fetcher, self.clock, self.archive, self.limiter)
+        statuses = StatusLists(self.fetcher, self.clock, self.registries.newest)
+        return Desk(*log, self.keys, self.limiter, self.clock, domain, dids, statuses)
 
     def close(self) -> None:
         """Finish what is queued, and let go of the database."""
+        self.watch.close()
         self.sequencer.close()
         self.reader.close()
         self.limiter.close()
@@ -119,10 +137,14 @@ def open_ledger(
     clock: Clock = utc_now,
     on_step: Callable[[str], None] = lambda _: None,
     max_batch: int = MAX_BATCH,
+    development: Development | None = None,
 ) -> Ledger:
-    """The ledger of a folder, checked: its key is the log's, and nothing newer than its database was ever signed."""
+    """The ledger of a folder, checked: its key is the log's, and nothing newer than its database was ever signed.
+    `development` is by default what the environment says."""
     if is_empty(settings):
         raise Misconfigured("not_initialised", f"{settings.data.name} has no ledger: run `staylog init`")
+    if development is None:
+        development = from_environment(os.environ, settings.base_url)
     origin, key = read_log_key(settings.log_key)
     keys = read_service_keys(settings.service_keys)
     store = Store(settings.database_url)
@@ -137,8 +159,12 @@ def open_ledger(
         store.close()
         raise
     verifier = Verifier(origin, ED25519, bytes(key.verify_key))
-    limiter = Limiter(store, keys.booking, clock)
-    return Ledger(settings, verifier, keys, store, sequencer, reader, Registries(reader), limiter, clock)
+    registries, limiter, archive = Registries(reader), Limiter(store, keys.booking, clock), KeyArchive(store)
+    fetcher = Fetcher(user_agent(settings.base_url), development)
+    # In a thread of its own, so with a fetcher of its own.
+    watch = Watch(store, registries, archive, Fetcher(user_agent(settings.base_url), development), clock)
+    log = (store, sequencer, reader, registries)
+    return Ledger(settings, verifier, keys, *log, limiter, clock, fetcher, archive, watch)
 
 
 def _check_origin(store: Store, origin: str) -> None:

@@ -6,22 +6,24 @@ from ledger.canon import base64, jcs
 
 DOCUMENT = jcs.dumps(
     {
-        "v": 2,
+        "v": 3,
         "title": "Staylog admission policy",
         "reviews": [
             "A review is signed by the guest it is about: the key of the subject of a GuestCredential whose issuer "
             "this ledger trusts, with pinned keys and up to a level, as /v1/issuers and the log say.",
             "It is about a stay that is over in the listing's time zone, or everywhere on Earth where that is not "
             "known, and was over at most 365 days ago.",
-            "It rests on a StayReceipt, signed by the host for this guest, listing, booking and these dates. Without "
-            "one it is refused.",
+            "It rests on a StayReceipt, signed by the host for this guest, listing, booking and these dates, by a key "
+            "that the host's DID has now or was seen to have when the receipt was made. Without one it is refused.",
             "A guest reviews a booking once, whatever DID or issuer they come with. Two guests may review one booking; "
             "the log then has an entry that says so. A second review of a host by the same guest is marked as one.",
             "Nobody reviews themselves: guest and host have different DIDs and different keys.",
-            "A credential that can be revoked is refused as long as its status cannot be looked up.",
+            "A credential that can be revoked counts only if its issuer's status list, at most an hour old, says that "
+            "it was not. What cannot be looked up is never taken for good.",
         ],
         "responses": [
-            "A host responds to a review once, within 30 days, in at most 500 characters, signed by a key of its DID.",
+            "A host responds to a review once, within 30 days, in at most 500 characters, signed by a key that "
+            "its DID has then.",
         ],
         "limits": {
             "reviews_per_person_and_day": 20,
@@ -33,6 +35,8 @@ DOCUMENT = jcs.dumps(
             "By keyed hashes, whose secrets are not in the database, a guest is known again at one host, and a booking "
             "and a submission are. The guest's DID, the credential, the booking reference and private feedback are not "
             "kept.",
+            "The keys in the DID documents of hosts are kept with the times at which they were seen. Those of guests "
+            "are not.",
             "What is counted against limits is counted under names that change every minute for addresses, every day "
             "for persons, and is of no use after two of these.",
         ],

@@ -1,8 +1,9 @@
 """The JSON Schemas (draft 2020-12) and JSON-LD contexts that Staylog publishes under /schemas/ and /contexts/.
 
-The schemas describe the form of entries, records, answers, receipts, credentials and statements for people and for
-other implementations. This project's own readers are stricter; each schema says in its description what it leaves to
-them. References between the files are relative, so they resolve wherever the files are served side by side.
+The schemas describe the form of entries, records, answers, receipts, credentials, status lists and statements for
+people and for other implementations. This project's own readers are stricter; each schema says in its description what
+it leaves to them. References between the files are relative, so they resolve wherever the files are served side by
+side.
 """
 
 import json
@@ -19,6 +20,7 @@ NAMES = (
     "refusal.v1.json",
     "response-receipt.v1.json",
     "statements.v1.json",
+    "status-list.v1.json",
 )
 CONTEXTS = ("openstr.v1.jsonld",)
 

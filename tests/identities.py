@@ -1,6 +1,8 @@
 """Issuers, guests and hosts with real keys, and what they sign. Seeds are fixed, time stands still."""
 
-from collections.abc import Mapping
+import gzip
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +16,7 @@ from ledger.identity.contexts import canonicaliser
 from ledger.identity.credentials import Credential, verify
 from ledger.identity.did import offline
 from ledger.identity.issuers import Issuer, Registry
-from ledger.identity.issuing import DEFAULT_SUITES, issue
+from ledger.identity.issuing import DEFAULT_SUITES, issue, issue_status_list
 
 NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 LEDGER = "https://ledger.example"
@@ -126,6 +128,36 @@ def signed(
     given = {"verificationMethod": speaker.method, "created": format_time(NOW - timedelta(days=10)), **options}
     given = {name: value for name, value in given.items() if value is not None}
     return {**bare, "proof": proofs.sign(bare, suite, speaker.key, given, canonize)}
+
+
+def status_list(
+    marked: Iterable[int] = (), *, url: str = STATUS["statusListCredential"], issuer: Speaker = ISSUER, **options: Any
+) -> dict[str, Any]:
+    """A status list as an honest issuer makes it."""
+    usual: dict[str, Any] = {"valid_from": NOW - timedelta(hours=1), "canonize": canonize}
+    return issue_status_list(
+        marked, url=url, issuer=issuer.did, method=issuer.method, key=issuer.key, **{**usual, **options}
+    )
+
+
+def packed(bits: bytes) -> str:
+    """`encodedList` of any bits, or of none that should be in one."""
+    return "u" + urlsafe_b64encode(gzip.compress(bits, mtime=0)).rstrip(b"=").decode()
+
+
+def did_document(*speakers: Speaker, **changes: Any) -> dict[str, Any]:
+    """The document of a did:web that has the keys of these speakers, who are one."""
+    methods = [
+        {"id": each.method, "type": "Multikey", "controller": each.did, "publicKeyMultibase": each.multikey}
+        for each in speakers
+    ]
+    usual = {
+        "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"],
+        "id": speakers[0].did,
+        "verificationMethod": methods,
+        "assertionMethod": [method["id"] for method in methods],
+    }
+    return {**usual, **changes}
 
 
 def judge(document: Any, role: str = "guest", trust: Registry = TRUST, now: datetime = NOW) -> Credential:

@@ -12,6 +12,7 @@ from typing import Any
 from ledger.canon import proofs
 from ledger.identity.issuers import trust
 from ledger.identity.issuing import issue
+from ledger.net.development import NONE, Development
 from ledger.reviews import admission, responses
 from ledger.reviews.desk import Desk
 from ledger.reviews.receipts import Accepted
@@ -132,8 +133,8 @@ class Reviewing(Running):
 
     desk: Desk
 
-    def __init__(self, data: Path, database_url: str) -> None:
-        super().__init__(data, database_url)
+    def __init__(self, data: Path, database_url: str, development: Development = NONE) -> None:
+        super().__init__(data, database_url, development)
         draft = trust(self.ledger.issuers(), "guest", IDV, [ISSUER.multikey], None)
         assert draft is not None
         self.add(draft)

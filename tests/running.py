@@ -19,6 +19,7 @@ from ledger.log.mark import MarkFile
 from ledger.log.members import BOOKINGS
 from ledger.log.openings import Opening, commitment
 from ledger.log.sequencer import Integrated
+from ledger.net.development import NONE, Development
 from ledger.reputation.answers import Query, reputation
 from ledger.settings import Settings
 
@@ -100,16 +101,17 @@ def about(review: Integrated) -> dict[str, Any]:
 
 
 class Running:
-    """An open ledger that can be closed and opened again."""
+    """An open ledger that can be closed and opened again. `development` is the world outside of it."""
 
-    def __init__(self, data: Path, database_url: str) -> None:
+    def __init__(self, data: Path, database_url: str, development: Development = NONE) -> None:
         self.clock = SetClock()
+        self.development = development
         self.settings = Settings.of(data, database_url)
         init_folder(self.settings, clock=self.clock)
         self.ledger = self.open()
 
     def open(self, **options: Any) -> Ledger:
-        self.ledger = open_ledger(self.settings, clock=self.clock, **options)
+        self.ledger = open_ledger(self.settings, clock=self.clock, development=self.development, **options)
         return self.ledger
 
     def reopen(self, **options: Any) -> Ledger:

@@ -17,10 +17,12 @@ from ledger.errors import BadForm
 from ledger.keys import read_key
 from ledger.log.members import IDV_LEVELS
 
+METHOD_HELP = "The name of the key, below the issuer's.  [default: the issuer, # and the public key]"
+
 
 @click.group()
 def issue() -> None:
-    """Sign a credential, and print it. Nothing is sent anywhere."""
+    """Sign a credential or a status list, and print it. Nothing is sent anywhere."""
 
 
 def _issue_options(command: Any) -> Any:
@@ -28,7 +30,7 @@ def _issue_options(command: Any) -> Any:
         [
             click.option("--issuer-key", type=FilePath, required=True, help="The issuer's secret key file."),
             click.option("--issuer", help="Who issues: an https URL or a DID.  [default: the did:key of the key]"),
-            click.option("--verification-method", metavar="URL", help="The name of the key, below the issuer's."),
+            click.option("--verification-method", metavar="URL", help=METHOD_HELP),
             click.option("--subject", required=True, metavar="DID", help="Whom it is about."),
             click.option("--id", "id_", metavar="URI", help="The credential's own name.  [default: a random urn:uuid]"),
             click.option(
@@ -139,6 +141,68 @@ def _issue(
             status=_status(status_list, status_index),
             canonize=canonicaliser().canonize,
             suites=suites or DEFAULT_SUITES,
+        )
+    click.echo(json.dumps(made, indent=1, ensure_ascii=False))
+
+
+@issue.command("status-list")
+@click.option("--issuer-key", type=FilePath, required=True, help="The issuer's secret key file.")
+@click.option("--issuer", help="Who issues: an https URL or a DID.  [default: the did:key of the key]")
+@click.option("--verification-method", metavar="URL", help=METHOD_HELP)
+@click.option(
+    "--url", metavar="URL", required=True, help="Where it will be published: the --status-list of your credentials."
+)
+@click.option(
+    "--mark", "marked", metavar="INDEX", type=click.IntRange(0), multiple=True, help="A place to mark; repeat."
+)
+@click.option(
+    "--purpose",
+    type=click.Choice(["revocation", "suspension"]),
+    default="revocation",
+    show_default=True,
+    help="What a mark means: for good, or for now.",
+)
+@click.option("--places", type=click.IntRange(1), default=131_072, show_default=True, help="How many places it has.")
+@click.option("--days", type=click.IntRange(1, 3660), help="How long it holds.  [default: without end]")
+@click.option("--ttl", type=click.IntRange(0), metavar="SECONDS", help="How long others may keep it: an hour at most.")
+def status_list(
+    issuer_key: Path,
+    issuer: str | None,
+    verification_method: str | None,
+    url: str,
+    marked: tuple[int, ...],
+    purpose: str,
+    places: int,
+    days: int | None,
+    ttl: int | None,
+) -> None:
+    """A status list: which of your credentials are revoked. A credential's place is its --status-index.
+
+    Publish it as application/json at its URL, which is on the issuer's own host. With every change make it anew, and
+    name all places that are marked.
+
+    \b
+      staylog credential issue status-list --issuer-key issuer.key --issuer https://idv.example \\
+        --url https://idv.example/status/1 --mark 7 --mark 4711 > status-1.json
+    """
+    with refusals():
+        from ledger.identity.contexts import canonicaliser
+        from ledger.identity.issuing import issue_status_list
+
+        secret, now = read_key(issuer_key), utc_now().replace(microsecond=0)
+        issuer, method = key_names(secret, issuer, verification_method)
+        made = issue_status_list(
+            marked,
+            url=url,
+            issuer=issuer,
+            method=method,
+            key=secret,
+            valid_from=now,
+            valid_until=now + timedelta(days=days) if days is not None else None,
+            purpose=purpose,
+            places=places,
+            ttl_seconds=ttl,
+            canonize=canonicaliser().canonize,
         )
     click.echo(json.dumps(made, indent=1, ensure_ascii=False))
 

@@ -1,6 +1,8 @@
 """`staylog issuer`: whose credentials this ledger believes."""
 
+import asyncio
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +17,14 @@ from rich.table import Table
 from ledger.canon.times import parse_time
 from ledger.clock import utc_now
 from ledger.commands.common import data_options, refusals
+from ledger.commands.network import own_base_url, warn
 from ledger.errors import Misconfigured
 from ledger.log.members import IDV_LEVELS, ROLES
 from ledger.settings import Settings
 
 if TYPE_CHECKING:
     from ledger.folder import Ledger
+    from ledger.identity.watch import Sighting
     from ledger.log.drafts import Draft
 
 _role = click.argument("role", type=click.Choice(ROLES), metavar="guest|host")
@@ -31,8 +35,8 @@ _issuer = click.argument("issuer", metavar="ISSUER")
 def issuer() -> None:
     """Trust the issuers of credentials, and stop trusting them.
 
-    Keys are pinned: a credential counts only if one of these keys signed it, and nothing is ever fetched. Every change
-    is an entry in the log, for everybody to see.
+    Keys are pinned: a credential counts only if one of these keys signed it. What issuers publish is watched, and never
+    trusted by itself. Every change is an entry in the log, for everybody to see.
     """
 
 
@@ -102,22 +106,77 @@ def remove(role: str, issuer: str, compromised_since: str | None, data: Path, da
 @data_options
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def list_(data: Path, database_url: str | None, as_json: bool) -> None:
-    """Show who is trusted, and who was."""
+    """Show who is trusted and who was, and how the keys that they publish compared with the pinned ones when last
+    looked at."""
     with refusals(), _ledger(data, database_url) as ledger:
-        known = list(ledger.issuers())
+        known, seen = list(ledger.issuers()), ledger.watch.sightings()
     if as_json:
         names = ("role", "issuer", "status", "keys", "max_idv_level", "since", "index", "at")
-        click.echo(json.dumps([{name: getattr(each, name) for name in names} for each in known], indent=1))
+        rows = [{name: getattr(each, name) for name in names} for each in known]
+        click.echo(json.dumps([{**row, "published": _sighted(seen.get(row["issuer"]))} for row in rows], indent=1))
         return
     if not known:
         click.echo("No issuer is trusted yet: staylog issuer add --help")
         return
-    table = Table("role", "issuer", "status", "up to", "keys", "entry", "at")
+    table = Table("role", "issuer", "status", "up to", "keys", "entry", "at", "published keys")
     for each in known:
         status = each.status + (f" since {each.since}" if each.since else "")
         level = each.max_idv_level or ("any level" if each.role == "guest" else "-")
-        table.add_row(each.role, escape(each.issuer), status, level, "\n".join(each.keys), str(each.index), each.at)
+        published = _STATES[seen[each.issuer].state] if each.issuer in seen and each.status == "trusted" else "-"
+        row = (each.role, escape(each.issuer), status, level, "\n".join(each.keys), str(each.index), each.at, published)
+        table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 240, emoji=False).print(table)
+
+
+@issuer.command()
+@data_options
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def check(data: Path, database_url: str | None, as_json: bool) -> None:
+    """Compare the keys that trusted issuers publish now with those that are pinned.
+
+    The service does so every hour. Whatever is found, nothing is trusted by it: ask the issuer by a way that you trust,
+    then `staylog issuer add`. Exit status 0: as pinned; 1: an issuer publishes other keys; 2: the keys of one could not
+    be fetched or read.
+
+    \b
+      staylog issuer check --data ./data
+    """
+    with refusals(2), _ledger(data, database_url) as ledger:
+        warn(ledger.fetcher.development)
+        # What it would log is told below.
+        logging.getLogger("ledger.identity.watch").addHandler(logging.NullHandler())
+        found = asyncio.run(ledger.watch.look())
+        pinned = ledger.watch.pinned()
+    if as_json:
+        click.echo(json.dumps([{"issuer": each.issuer, **(_sighted(each) or {})} for each in found], indent=1))
+    elif not found:
+        click.echo("Nothing to compare: no trusted issuer has an address of its own, an https URL or a did:web.")
+    else:
+        for each in found:
+            colour = "green" if each.state == "as_pinned" else "yellow"
+            click.secho(f"{each.issuer}: published keys {_STATES[each.state]}", fg=colour)
+            for key in sorted({*each.keys} - pinned[each.issuer]):
+                click.echo(f"  new   {key}")
+            for key in sorted(pinned[each.issuer] - {*each.keys}) if each.state == "differs" else ():
+                click.echo(f"  gone  {key}")
+        if any(each.state == "differs" for each in found):
+            click.echo("Nothing was changed. If the issuer confirms it by another way: staylog issuer add --help")
+    states = {each.state for each in found}
+    raise SystemExit(1 if "differs" in states else 2 if states - {"as_pinned"} else 0)
+
+
+_STATES = {
+    "as_pinned": "as pinned",
+    "differs": "other than pinned",
+    "unreachable": "could not be fetched",
+    "unreadable": "could not be read",
+}
+
+
+def _sighted(seen: "Sighting | None") -> dict[str, object] | None:
+    if seen is None:
+        return None
+    return {"state": seen.state, "keys": list(seen.keys), "since": seen.since, "checked_at": seen.checked_at}
 
 
 def _check_past(time: str) -> None:
@@ -133,7 +192,7 @@ def _ledger(data: Path, database_url: str | None) -> Iterator["Ledger"]:
     """An open ledger for one command."""
     from ledger.folder import open_ledger
 
-    ledger = open_ledger(Settings.of(data, database_url))
+    ledger = open_ledger(Settings.of(data, database_url, own_base_url()))
     try:
         yield ledger
     finally:

@@ -207,14 +207,16 @@ def _response(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judge(body: Mapping[str, Any], ledger: str) -> None:
-    """Whether the stay receipt is for this guest and these dates, and by this host, where a DID itself says its key:
-    better told here than by the ledger."""
-    from ledger.identity.did import OFFLINE, method_of, offline
+    """Whether the stay receipt is for this guest and these dates and, where the host's DID itself says its key, by this
+    host: better told here than by the ledger."""
+    from ledger.identity.did import is_offline, offline
+    from ledger.identity.resolution import HostKeys
     from ledger.identity.statements import speaker_of
     from ledger.reviews import evidence
 
-    if method_of(body["host_did"]) in OFFLINE:
-        evidence.judge(body, str(speaker_of(body, REVIEW)), domain=ledger, now=utc_now(), resolve=offline)
+    receipt = evidence.receipt_of(body, str(speaker_of(body, REVIEW)))
+    if is_offline(body["host_did"]):
+        evidence.judge(receipt, HostKeys(offline(body["host_did"])), domain=ledger, now=utc_now())
 
 
 def _text(options: Mapping[str, Any]) -> str | None:

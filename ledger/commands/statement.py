@@ -55,7 +55,7 @@ class Speaker:
         """The signed statement, if a ledger would hear it, as far as that can be known here: of a did:web we have only
         this key."""
         from ledger.identity import statements
-        from ledger.identity.did import OFFLINE, method_of, offline
+        from ledger.identity.did import is_offline, offline
 
         own, now = {self.method: bytes(self.secret.verify_key)}, utc_now()
         signed = statements.sign(body, self.secret, self.method, now=now, domain=domain, challenge=challenge)
@@ -64,7 +64,7 @@ class Speaker:
             kind,
             domain=domain or "",
             now=now,
-            resolve=lambda did: offline(did) if method_of(did) in OFFLINE else own,
+            resolve=lambda did: offline(did) if is_offline(did) else own,
             speaker=self.did if statements.KINDS[kind].answers else None,
             challenge=challenge,
         )

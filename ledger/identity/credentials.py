@@ -62,6 +62,9 @@ class Credential:
     def subject(self) -> str:
         return str(self.claims["id"])
 
+    def names_listing(self, listing_id: str) -> bool:
+        return any(item["listing_id"] == listing_id for item in self.claims["properties"])
+
     def require_listing(self, listing_id: str) -> None:
         """A host's credential covers a listing that it names and for which the right to let was verified."""
         for item in self.claims["properties"]:
@@ -89,7 +92,7 @@ def examine(
 ) -> Credential:
     """The same, not counted: for whoever made the credential."""
     suite, proof = chosen or check(document, role)
-    claims, issuer = document["credentialSubject"], _issuer(document)
+    claims, issuer = document["credentialSubject"], issuer_of(document)
     if issuer == claims["id"]:
         raise NotAccepted("self_issued", "the issuer speaks of itself")
     keys = trust.keys(role, issuer, claims.get("idv_level"))
@@ -106,7 +109,7 @@ def examine(
 def check(document: Any, role: str) -> Chosen:
     """The suite and the proof that count, of a document that has the form of a credential of this role."""
     _check_kind(document, role)
-    chosen = _choose_proof(document)
+    chosen = choose_proof(document)
     _check_form(document, role)
     return chosen
 
@@ -144,7 +147,7 @@ def _has_context(value: Any) -> bool:
     return isinstance(value, list) and any(map(_has_context, value))
 
 
-def _choose_proof(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def choose_proof(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The suite and the proof that is cheapest to verify. Each proof of a set stands alone, so one is enough."""
     given = document.get("proof")
     found: list[Any] = given if isinstance(given, list) else [given]
@@ -202,7 +205,7 @@ def _is_relative(document: Any, fault: Fault) -> bool:
     return isinstance(value, str) and (value.startswith("_:") or ":" not in value)
 
 
-def _issuer(document: Mapping[str, Any]) -> str:
+def issuer_of(document: Mapping[str, Any]) -> str:
     issuer = document["issuer"]
     return str(issuer["id"] if isinstance(issuer, dict) else issuer)
 
@@ -227,20 +230,20 @@ def check_method(method: str, issuer: str) -> None:
 
 
 def _check_times(document: Mapping[str, Any], proof: Mapping[str, Any], now: datetime) -> datetime:
-    valid_from, valid_until = _moment(document, "validFrom"), _moment(document, "validUntil")
-    created = _moment(proof, "created")
+    valid_from, valid_until = moment(document, "validFrom"), moment(document, "validUntil")
+    created = moment(proof, "created")
     if now >= valid_until:
         raise NotAccepted("expired", f"the credential held until {document['validUntil']}")
     if now < valid_from - SKEW:
         raise NotAccepted("not_yet_valid", f"the credential holds from {document['validFrom']}")
     if created < valid_from - SKEW or created > now + SKEW:
         raise NotAccepted("proof_time_invalid", "the proof was created before the credential holds, or in the future")
-    if "expires" in proof and now >= _moment(proof, "expires"):
+    if "expires" in proof and now >= moment(proof, "expires"):
         raise NotAccepted("proof_time_invalid", f"the proof held until {proof['expires']}")
     return valid_until
 
 
-def _moment(container: Mapping[str, Any], name: str) -> datetime:
+def moment(container: Mapping[str, Any], name: str) -> datetime:
     try:
         return parse_moment(container[name])
     except ValueError as error:
@@ -261,7 +264,7 @@ def _require_short(document: Mapping[str, Any], role: str, valid_until: datetime
     if role == "host":
         raise NotAccepted("missing_status", "a host's credential must say where its revocation is published")
     level = document["credentialSubject"]["idv_level"]
-    if level != "email_verified" and valid_until - _moment(document, "validFrom") > LONGEST_WITHOUT_STATUS:
+    if level != "email_verified" and valid_until - moment(document, "validFrom") > LONGEST_WITHOUT_STATUS:
         days = LONGEST_WITHOUT_STATUS.days
         raise NotAccepted("missing_status", f"a credential of more than {days} days must have a credentialStatus")
 

@@ -1,14 +1,13 @@
 """Resolution of DIDs: which keys may assert something in a DID's name. Ed25519 only.
 
-did:key (W3C CCG, did:key v0.9) and did:jwk carry their one key in their name. Methods that ask the network join by the
-same protocol.
+did:key (W3C CCG, did:key v0.9) and did:jwk carry their one key in their name; did:web is asked for, in `resolution`.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 
 from ledger.canon import did, ed25519, multikey, strict_json
-from ledger.errors import BadDID, BadJSON, BadKey, NotAccepted
+from ledger.errors import BadDID, BadJSON, BadKey
 
 # The keys of a DID's assertionMethod by their verification method ids, which are absolute DID URLs.
 Keys = Mapping[str, bytes]
@@ -20,21 +19,6 @@ Resolver = Callable[[str], Keys]
 
 def method_of(name: str) -> str:
     return name.split(":", 2)[1]
-
-
-class Methods:
-    """A resolver made of one resolver for each DID method."""
-
-    def __init__(self, methods: Mapping[str, Resolver]) -> None:
-        self._methods = methods
-
-    def __call__(self, name: str) -> Keys:
-        did.check(name)
-        resolver = self._methods.get(method_of(name))
-        if resolver is None:
-            known = ", ".join(f"did:{method}" for method in self._methods)
-            raise NotAccepted("did_method_not_supported", f"did:{method_of(name)} is not resolved here, only {known}")
-        return resolver(name)
 
 
 def resolve_key(name: str) -> Keys:
@@ -49,27 +33,41 @@ def resolve_jwk(name: str) -> Keys:
         jwk = strict_json.loads(_base64url(name.removeprefix("did:jwk:")))
     except (ValueError, BadJSON) as error:
         raise BadDID(f"did:jwk is base64url of a JSON Web Key: {error}") from None
+    return {f"{name}#0": key_of_jwk(jwk)}
+
+
+def key_of_jwk(jwk: object) -> bytes:
+    """The Ed25519 key of a JSON Web Key (RFC 8037) that is for signatures."""
     if not isinstance(jwk, dict) or (jwk.get("kty"), jwk.get("crv")) != ("OKP", "Ed25519"):
-        raise BadKey("a did:jwk of an Ed25519 key expected: kty OKP, crv Ed25519")
+        raise BadKey("a JSON Web Key of Ed25519 expected: kty OKP, crv Ed25519")
     if "d" in jwk:
-        raise BadKey("this did:jwk tells its secret key to everybody")
+        raise BadKey("this JSON Web Key tells its secret to everybody")
     if (
         jwk.get("use", "sig") != "sig"
         or jwk.get("alg", "EdDSA") not in ("EdDSA", "Ed25519")
         or not isinstance(operations := jwk.get("key_ops", ["verify"]), list)
         or "verify" not in operations
     ):
-        raise BadKey("the key of this did:jwk is not for Ed25519 signatures (use, alg, key_ops)")
+        raise BadKey("this JSON Web Key is not for Ed25519 signatures (use, alg, key_ops)")
     try:
         key = _base64url(jwk["x"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadKey(f"the JSON Web Key has no x of base64url: {error}") from None
-    return {f"{name}#0": ed25519.check_key(key)}
+    return ed25519.check_key(key)
 
 
 # What needs no network.
-OFFLINE: Mapping[str, Resolver] = {"key": resolve_key, "jwk": resolve_jwk}
-offline = Methods(OFFLINE)
+_OFFLINE: Mapping[str, Resolver] = {"did:key:": resolve_key, "did:jwk:": resolve_jwk}
+
+
+def is_offline(name: str) -> bool:
+    """Whether it is a DID that has its key in its name."""
+    return name.startswith(tuple(_OFFLINE))
+
+
+def offline(name: str) -> Keys:
+    """The key of such a DID."""
+    return _OFFLINE[did.check(name)[:8]](name)
 
 
 def did_key(public_key: bytes) -> str:

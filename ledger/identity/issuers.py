@@ -1,7 +1,8 @@
 """Trusted issuers: whose credentials count, by role, with pinned keys. Every change is an `issuer` entry in the log.
 
 The state is the fold of these entries. An entry has the hash of the pinned keys; the keys stand beside it and are
-believed only if they have that hash. Keys are never fetched: a changed key is an act of the operator.
+believed only if they have that hash. What issuers publish is watched (`watch`) and never trusted: a changed key is an
+act of the operator.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +11,7 @@ from hashlib import sha256
 
 from ledger.canon import base64, multikey, strict_json
 from ledger.errors import BadDID, Misconfigured, NotAccepted, NotStored
-from ledger.identity.did import OFFLINE, method_of, offline
+from ledger.identity.did import is_offline, offline
 from ledger.log.drafts import Draft, make_draft
 from ledger.log.entries import parse_entry
 from ledger.log.members import IDV_LEVELS, check_issuer
@@ -162,9 +163,7 @@ def _draft(new: Issuer, known: Issuer | None) -> Draft:
 
 def _own_keys(issuer: str) -> set[str]:
     """A did:key or did:jwk has its one key in its name."""
-    if not issuer.startswith("did:") or method_of(issuer) not in OFFLINE:
-        return set()
-    return {multikey.encode(key) for key in offline(issuer).values()}
+    return {multikey.encode(key) for key in offline(issuer).values()} if is_offline(issuer) else set()
 
 
 def _fate(known: Issuer | None) -> str:

@@ -4,7 +4,7 @@ The proof is Data Integrity, `eddsa-jcs-2022`, purpose `assertionMethod`, by a k
 what is signed and no two types have the same members, so that no statement can be replayed as another.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from nacl.signing import SigningKey
 from ledger.canon import did, proofs
 from ledger.canon.times import check_date, format_time, parse_moment
 from ledger.errors import BadDID, BadForm, NotAccepted
-from ledger.identity.did import Resolver
+from ledger.identity.did import Keys, Resolver
 from ledger.identity.forms import PROOF_CODES, Fault, faults, listed, told
 
 # How old a statement may be when it arrives, and how far clocks may be apart.
@@ -129,20 +129,21 @@ def verify(
     """Who signed `body`, a statement of this kind for the ledger at `domain`. Whom the body names must have signed, and
     `speaker` where one is expected. An EvidenceSupplement names nobody: whoever signed is told."""
     check(body, kind)
-    return authenticate(body, kind, domain=domain, now=now, resolve=resolve, speaker=speaker, challenge=challenge)
+    signer = claimed(body, kind, domain=domain, now=now, speaker=speaker, challenge=challenge)
+    return authenticate(body, resolve(signer))
 
 
-def authenticate(
+def claimed(
     body: Mapping[str, Any],
     kind: str,
     *,
     domain: str,
     now: datetime,
-    resolve: Resolver,
     speaker: str | None = None,
     challenge: str | None = None,
-) -> Signed:
-    """The same of a body that has the form of its kind."""
+) -> str:
+    """Who is said to have signed a body that has the form of its kind, once all is right but the signature: whose keys
+    are then worth looking up."""
     if KINDS[kind].answers and speaker is None:
         raise ValueError(f"a {kind} is heard only from whom was asked: name the speaker")
     proof, rule = body["proof"], KINDS[kind]
@@ -151,20 +152,32 @@ def authenticate(
         raise NotAccepted("wrong_domain", f"the statement is for {proof['domain']}, this is {domain}")
     if proof.get("challenge") != challenge:
         raise NotAccepted("wrong_challenge", "the statement does not answer the question that was asked")
-    created = _created(proof)
+    created = created_at(body)
     if created > now + WINDOW or created < now - WINDOW and not rule.kept:
         raise NotAccepted("stale_proof", f"the proof was created at {proof['created']}, not within five minutes of now")
-    method = proof["verificationMethod"]
-    signer = method.partition("#")[0]
+    signer = str(proof["verificationMethod"].partition("#")[0])
     for expected in (speaker_of(body, kind), speaker):
         if expected not in (None, signer):
             raise NotAccepted(rule.mismatch, f"signed by a key of {signer[:256]}, not of {str(expected)[:256]}")
-    keys = resolve(signer)
+    return signer
+
+
+def authenticate(body: Mapping[str, Any], keys: Keys) -> Signed:
+    """Who signed it: the signer that it names, whose keys these are."""
+    method = body["proof"]["verificationMethod"]
+    signer = method.partition("#")[0]
     if method not in keys:
         raise NotAccepted("bad_verification_method", f"{method} is not a key that may assert for {signer}")
+    return signed_by(body, [keys[method]])
+
+
+def signed_by(body: Mapping[str, Any], keys: Iterable[bytes]) -> Signed:
+    """The same, where one of several keys may have had the name."""
+    proof = body["proof"]
     unsigned = {name: value for name, value in body.items() if name != "proof"}
-    key = proofs.verify(unsigned, proof, [keys[method]])
-    return Signed(signer, method, key, created)
+    key = proofs.verify(unsigned, proof, keys)
+    method = proof["verificationMethod"]
+    return Signed(method.partition("#")[0], method, key, created_at(body))
 
 
 def sign(
@@ -183,9 +196,9 @@ def sign(
     return {**unsigned, "proof": proofs.sign(unsigned, proofs.EDDSA_JCS, key, options)}
 
 
-def _created(proof: Mapping[str, Any]) -> datetime:
+def created_at(body: Mapping[str, Any]) -> datetime:
     try:
-        return parse_moment(proof["created"])
+        return parse_moment(body["proof"]["created"])
     except ValueError as error:
         raise BadForm("date_invalid", f"proof.created: {error}") from None
 

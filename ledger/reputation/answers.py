@@ -46,9 +46,16 @@ class Lengthy(Exception):
     """The host has more events than whoever asks wants to wait for."""
 
 
-def reputation(reader: Reader, registries: Registries, host: str, query: Query, at_most: int | None = None) -> bytes:
+def reputation(
+    reader: Reader,
+    registries: Registries,
+    host: str,
+    query: Query,
+    at_most: int | None = None,
+    key_changed_at: str | None = None,
+) -> bytes:
     """The answer about `host` as JSON. A host nobody reviewed is answered too. Lengthy is raised before the events are
-    read when there are more than `at_most`."""
+    read when there are more than `at_most`. `key_changed_at` is when the keys of its DID were seen to change."""
     did.check(host)
     with reader.session():
         state, before = _state(reader, query)
@@ -74,7 +81,12 @@ def reputation(reader: Reader, registries: Registries, host: str, query: Query, 
     statuses = {each["issuer"]: each["status"] for each in issuers}
     for review in shown.get("review_history", ()):
         review["issuer_status"] = statuses.get(review["evidence"]["issuer"])
-    more = {"issuers": issuers, "statistics": statistics(record), "as_of": _as_of(stored)}
+    more = {
+        "issuers": issuers,
+        "host_key_changed_at": key_changed_at,
+        "statistics": statistics(record),
+        "as_of": _as_of(stored),
+    }
     return msgspec.json.encode({**summary(host, record), **shown, **more})
 
 

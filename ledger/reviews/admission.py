@@ -16,7 +16,7 @@ from ledger.errors import Done, NotAccepted, Outdated, Unavailable
 from ledger.identity import credentials, statements
 from ledger.identity.contexts import canonicaliser
 from ledger.identity.credentials import Chosen, Credential
-from ledger.identity.did import OFFLINE, method_of, offline
+from ledger.identity.did import Keys, is_offline, offline
 from ledger.log.drafts import Author, Draft, make_draft
 from ledger.log.openings import SALT_SIZE, Opening, commitment
 from ledger.log.sequencer import Integrated
@@ -38,6 +38,7 @@ class Guest:
     """Who has shown to be the guest: the holder of a credential that counts, and what it was found to count by."""
 
     did: str
+    keys: Keys
     credential: Credential
     trusted_at: int
 
@@ -65,7 +66,7 @@ async def submit(desk: Desk, data: bytes) -> Accepted:
             # This very submission may be in the log already, and not under a checkpoint yet.
             if earlier is not None and earlier != desk.reader.known(replay_key):
                 raise Done("already_reviewed", "this guest has reviewed this booking already")
-            booked = evidence.judge(body, guest.did, domain=desk.domain, now=now, resolve=desk.resolve)
+            booked = await _booked(desk, body, guest)
             with desk.limiter.spending(REVIEWS_PER_PERSON, jcs.dumps(list(guest.person))):
                 with desk.sequencer.coming():
                     author = await _author(desk, body, guest, persons)
@@ -89,25 +90,35 @@ def _read(data: bytes) -> tuple[dict[str, Any], Chosen]:
 
 def _keys_of(name: str) -> set[bytes]:
     """As far as they are in the name: nobody is asked before anybody has shown who they are."""
-    return set(offline(name).values()) if method_of(f"{name}::") in OFFLINE else set()
+    return set(offline(name).values()) if is_offline(name) else set()
 
 
 async def _identify(desk: Desk, body: Mapping[str, Any], chosen: Chosen) -> Guest:
-    """The guest signed the body, and is the subject of a credential that counts."""
+    """The guest signed the body, and is the subject of a credential that counts, and still does."""
     now = desk.clock()
-    signed = statements.authenticate(body, KIND, domain=desk.domain, now=now, resolve=desk.resolve)
+    guest = statements.claimed(body, KIND, domain=desk.domain, now=now)
+    keys = offline(guest) if is_offline(guest) else None
+    if keys is not None:
+        statements.authenticate(body, keys)
     registry, shown = desk.registries.newest(), body["guest_credential"]
     verify = partial(credentials.verify, shown, "guest", registry, now, canonicaliser().canonize, chosen)
     # To bring a graph into its canonical form takes as long as Argon2.
     credential = verify() if chosen[0] == proofs.EDDSA_JCS else await desk.aside(verify)
-    if credential.statuses:
-        raise Unavailable(
-            "status_unavailable",
-            "this credential can be revoked, and this ledger cannot look up yet whether it was; one that ends within "
-            "90 days needs no status",
-            retry_after=3600,
-        )
-    return Guest(signed.speaker, credential, registry.newest)
+    if keys is None:
+        # Only now that an issuer has vouched for it: a stranger's word sends us nowhere.
+        keys = await desk.dids.guest(guest)
+        statements.authenticate(body, keys)
+    await desk.statuses.require_good(credential)
+    return Guest(guest, keys, credential, registry.newest)
+
+
+async def _booked(desk: Desk, body: Mapping[str, Any], guest: Guest) -> str:
+    """The kind of evidence for the stay. The host is asked for its keys only where they are needed."""
+    receipt = evidence.receipt_of(body, guest.did)
+    host = await desk.dids.host(body["host_did"])
+    if host.all() & {*guest.keys.values()}:
+        raise NotAccepted("self_review", "guest and host have the same key")
+    return evidence.judge(receipt, host, domain=desk.domain, now=desk.clock())
 
 
 def _booking_key(desk: Desk, body: Mapping[str, Any], who: bytes) -> bytes:

@@ -20,9 +20,10 @@ from ledger.canon.times import format_time
 from ledger.clock import Clock
 from ledger.errors import BrokenRule, Done, Outdated, Refused, StaylogError, Uncertain
 from ledger.identity import statements
-from ledger.identity.did import Resolver, offline
 from ledger.identity.guestref import GuestReferences, prefixed
 from ledger.identity.issuers import Registries
+from ledger.identity.resolution import Resolution
+from ledger.identity.status import StatusLists
 from ledger.keys import ServiceKeys
 from ledger.log.reader import Reader
 from ledger.log.sequencer import Integrated, Sequencer
@@ -47,7 +48,8 @@ class Desk:
     limiter: Limiter
     clock: Clock
     domain: str
-    resolve: Resolver = offline
+    dids: Resolution
+    statuses: StatusLists
     random: Callable[[int], bytes] = os.urandom
     references: GuestReferences = field(init=False)
     _aside: ThreadPoolExecutor = field(init=False)

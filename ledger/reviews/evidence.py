@@ -7,7 +7,8 @@ from typing import Any
 from ledger.canon import jcs
 from ledger.errors import BadDID, BadForm, NotAccepted, NotYet
 from ledger.identity import statements
-from ledger.identity.did import Resolver
+from ledger.identity.did import is_offline
+from ledger.identity.resolution import HostKeys
 
 RECEIPT = "StayReceipt"
 MAX_BYTES = 16 * 1024
@@ -29,28 +30,44 @@ def check_form(evidence: Any) -> None:
         raise BadDID(f"booking_evidence: {error.message}") from None
 
 
-def judge(body: Mapping[str, Any], guest_did: str, *, domain: str, now: datetime, resolve: Resolver) -> str:
-    """The kind of evidence that a review rests on, or why it rests on nothing."""
-    evidence = body.get("booking_evidence")
-    if not isinstance(evidence, dict) or evidence.get("type") != RECEIPT:
+def receipt_of(body: Mapping[str, Any], guest_did: str) -> Mapping[str, Any]:
+    """The stay receipt that a review rests on, if it is about the same stay; whether it counts is not looked at yet."""
+    receipt = body.get("booking_evidence")
+    if not isinstance(receipt, dict) or receipt.get("type") != RECEIPT:
         raise NotYet(
             "booking_unverifiable",
             "nothing shows that this stay was booked: ask the host for a stay receipt, and submit the review with it "
             "as booking_evidence",
         )
     for name in ("booking_reference", "listing_id", "host_did"):
-        if evidence[name] != body[name]:
+        if receipt[name] != body[name]:
             raise NotAccepted("booking_evidence_invalid", f"the stay receipt is for another {name} than the review")
-    if evidence["guest_did"] != guest_did:
+    if receipt["guest_did"] != guest_did:
         raise NotAccepted("booking_evidence_invalid", "the stay receipt was given to another guest")
-    if not evidence["check_in"] <= body["check_in"] < body["check_out"] <= evidence["check_out"]:
-        booked = f"{evidence['check_in']} to {evidence['check_out']}"
+    if not receipt["check_in"] <= body["check_in"] < body["check_out"] <= receipt["check_out"]:
+        booked = f"{receipt['check_in']} to {receipt['check_out']}"
         raise NotAccepted("booking_evidence_invalid", f"the stay was booked for {booked}, the review is of other dates")
-    # A host whose keys cannot be had here at all is told so in its own words.
-    keys = resolve(body["host_did"])
+    return receipt
+
+
+def judge(receipt: Mapping[str, Any], host: HostKeys, *, domain: str, now: datetime) -> str:
+    """The kind of evidence that a review rests on, or why it rests on nothing.
+
+    A host may have changed its keys since it gave the receipt: a key that was seen in its document around that time
+    counts as well. What it signed with a key that nobody has seen is neither evidence nor forged.
+    """
+    method = receipt["proof"]["verificationMethod"]
     try:
-        statements.authenticate(evidence, RECEIPT, domain=domain, now=now, resolve=lambda _: keys)
+        statements.claimed(receipt, RECEIPT, domain=domain, now=now)
+        statements.signed_by(receipt, host.at(method, statements.created_at(receipt)))
     except NotAccepted as error:
+        # While the host's keys of now are not known, it may be that one of them signed.
+        if error.code == "proof_invalid" and method not in host.now() and not is_offline(receipt["host_did"]):
+            raise NotYet(
+                "booking_unverifiable",
+                f"the stay receipt is signed with {method}, which is not a key that the host has now or was seen to "
+                "have when the receipt was made: ask the host for a new one",
+            ) from error
         raise NotAccepted(
             "booking_evidence_invalid", f"the stay receipt does not count ({error.code}): {error.message}"
         ) from error

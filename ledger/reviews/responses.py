@@ -32,7 +32,8 @@ async def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
             return _accepted(receipt, repeated=True)
         if body["host_did"] != review.entry.host:
             raise NotAccepted("not_the_host", "this is a review of another host")
-        statements.authenticate(body, KIND, domain=desk.domain, now=desk.clock(), resolve=desk.resolve)
+        host = statements.claimed(body, KIND, domain=desk.domain, now=desk.clock())
+        statements.authenticate(body, (await desk.dids.host(host)).now())
         with desk.signing_refusals(submitted), desk.limiter.spending(RESPONSES_PER_HOST, body["host_did"]):
             draft = _draft(desk, body, submitted, review.index, replay_key)
             placed = await _place(desk, draft)

@@ -1,5 +1,5 @@
 """The tables. Rows of the log are only ever added; a tile row grows at its end; `log_head` is the one row that moves;
-a redaction empties the text of an entry.
+a redaction empties the text of an entry. Beside the log stand what is known again, listings, and what was looked up.
 
 Times are the text of protocol.md 2 (UTC), the same bytes on both engines.
 """
@@ -115,4 +115,33 @@ host_listing = Table(
     Column("listing_id", Text, primary_key=True),
     Column("timezone", Text, nullable=False),
     Column("source", Text, nullable=False),
+)
+# The did:web documents of hosts that were looked up: the hash of the keys in the last one, and when they were last seen
+# to be others than before
+did_document = Table(
+    "did_document",
+    metadata,
+    Column("did", Text, primary_key=True),
+    Column("fingerprint", LargeBinary, nullable=False),
+    Column("changed_at", Text),
+)
+# Every key that such a document has had, from the first to the last time that it was seen there
+did_key = Table(
+    "did_key",
+    metadata,
+    Column("did", Text, primary_key=True),
+    Column("method", Text, primary_key=True),
+    Column("multikey", Text, primary_key=True),
+    Column("first_seen", Text, nullable=False),
+    Column("last_seen", Text, nullable=False),
+)
+# What trusted issuers publish of their keys, by the last look at it, or why that is not known; and since when it is so
+issuer_watch = Table(
+    "issuer_watch",
+    metadata,
+    Column("issuer", Text, primary_key=True),
+    Column("outcome", Text, nullable=False),
+    Column("keys", Text, nullable=False),
+    Column("since", Text, nullable=False),
+    Column("checked_at", Text, nullable=False),
 )

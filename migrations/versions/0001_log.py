@@ -1,9 +1,10 @@
-"""The log: entries, tiles, map pages, host records, checkpoints, pinned keys; what is known again; listings."""
+"""The log: entries, tiles, map pages, host records, checkpoints, pinned keys; what is known again; listings; keys of
+hosts, and what issuers publish."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "4"
+revision = "5"
 down_revision = None
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -83,6 +84,28 @@ def upgrade() -> None:
         sa.Column("listing_id", sa.Text, primary_key=True),
         sa.Column("timezone", sa.Text, nullable=False),
         sa.Column("source", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "did_document",
+        sa.Column("did", sa.Text, primary_key=True),
+        sa.Column("fingerprint", sa.LargeBinary, nullable=False),
+        sa.Column("changed_at", sa.Text),
+    )
+    op.create_table(
+        "did_key",
+        sa.Column("did", sa.Text, primary_key=True),
+        sa.Column("method", sa.Text, primary_key=True),
+        sa.Column("multikey", sa.Text, primary_key=True),
+        sa.Column("first_seen", sa.Text, nullable=False),
+        sa.Column("last_seen", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "issuer_watch",
+        sa.Column("issuer", sa.Text, primary_key=True),
+        sa.Column("outcome", sa.Text, nullable=False),
+        sa.Column("keys", sa.Text, nullable=False),
+        sa.Column("since", sa.Text, nullable=False),
+        sa.Column("checked_at", sa.Text, nullable=False),
     )
     if op.get_context().dialect.name == "postgresql":
         # The limiter's; on SQLite it has a file of its own.

@@ -25,6 +25,7 @@ from ledger.identity.issuers import trust
 from ledger.log.drafts import Draft
 from ledger.log.sequencer import Integrated
 from tests.identities import IDV, ISSUER, Speaker
+from tests.network import Neighbourhood
 from tests.reviewing import DOMAIN, encoded, response, review
 from tests.running import Running
 from tests.waiting import until
@@ -44,10 +45,11 @@ class Person(Speaker):
 
 
 class Site:
-    """A running service at `DOMAIN`, which trusts the issuer of `tests.identities`."""
+    """A running service at `DOMAIN`, which trusts the issuer of `tests.identities`; `outside` is whom it can ask."""
 
-    def __init__(self, running: Running, client: httpx.Client, port: int) -> None:
+    def __init__(self, running: Running, client: httpx.Client, port: int, outside: Neighbourhood) -> None:
         self.running = running
+        self.outside = outside
         self.client = client
         self.port = port
 
@@ -115,7 +117,8 @@ class Site:
 @contextmanager
 def serving(folder: Path, database_url: str | None = None, **options: Any) -> Iterator[Site]:
     """Without limits by address, unless told: all tests come from one."""
-    running = Running(folder / "data", database_url or f"sqlite:///{folder}/ledger.db")
+    outside = Neighbourhood(folder)
+    running = Running(folder / "data", database_url or f"sqlite:///{folder}/ledger.db", outside.development)
     draft = trust(running.ledger.issuers(), "guest", IDV, [ISSUER.multikey], None)
     assert draft is not None
     running.add(draft)
@@ -128,10 +131,11 @@ def serving(folder: Path, database_url: str | None = None, **options: Any) -> It
     port = listener.getsockname()[1]
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as client:
-            yield Site(running, client, port)
+            yield Site(running, client, port, outside)
     finally:
         server.should_exit = True
         thread.join()
+        outside.close()
 
 
 def problem(answer: httpx.Response, code: str) -> dict[str, Any]:

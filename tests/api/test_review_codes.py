@@ -29,7 +29,20 @@ from ledger.reviews.listings import add_listing
 from ledger.reviews.responses import RESPONSES_PER_HOST
 from ledger.store.rows import run
 from tests.api.site import Person, Site, problem, serving, submission_sha256, verify_signed
-from tests.identities import IDV, NOW, RATINGS, REVIEW_ID, STATUS, THIEF, Speaker, bodies, signed
+from tests.identities import (
+    IDV,
+    NOW,
+    RATINGS,
+    REVIEW_ID,
+    STATUS,
+    THIEF,
+    Speaker,
+    bodies,
+    did_document,
+    packed,
+    signed,
+    status_list,
+)
 from tests.identities import credential as usual_credential
 from tests.ledger.canon.test_ed25519 import SMALL, did_jwk
 from tests.reviewing import (
@@ -70,14 +83,11 @@ CREDENTIAL_ROWS = {
     "missing_status jwt_not_acceptable holder_binding_unavailable holder_mismatch address_not_allowed status_invalid",
 }
 NOT_HERE = {
-    "issuer_unavailable": "keys are pinned, nobody is asked for them",
-    "host_did_unavailable": "did:web is not resolved yet",
+    "issuer_unavailable": "keys are pinned, nobody is asked for them: tests/ledger/commands",
     "booking_denied": "hosts are not asked yet",
     "booking_cancelled": "there are no booking notices yet",
     "booking_dates_mismatch": "hosts are not asked yet",
     "submission_not_found": "nothing is pending yet",
-    "address_not_allowed": "nothing is fetched yet",
-    "status_invalid": "status lists are not fetched yet",
     "listing_not_covered": "it is about credentials of hosts, which neither operation takes",
     "too_complex": "a guest's credential of the closed form has no objects without an id inside of each other",
     "unknown_size": "it is about reading: tests/api/test_problems.py",
@@ -261,8 +271,74 @@ def weak_key() -> Any:
     return made
 
 
-def revocable() -> Any:
-    return signed({**credential(BROWN), "credentialStatus": STATUS})
+def revocable(url: str = STATUS["statusListCredential"], **status: Any) -> Any:
+    entry = {**STATUS, "statusListCredential": url, "id": f"{url}#77", **status}
+    return signed({**credential(BROWN), "credentialStatus": entry})
+
+
+def listed(purpose: str = "revocation", **changes: Any) -> Make:
+    """A review by the holder of a credential whose status list is marked at its place, or changed otherwise."""
+
+    def make(site: Site, stack: ExitStack) -> Sent:
+        url = f"{IDV}/status/{next(REFERENCES)}"
+        document = status_list([77], url=url, purpose=purpose)
+        site.outside.put(url, signed({**document, **changes}))
+        return Sent(review(BROWN, reference=next(REFERENCES), guest_credential=revocable(url, statusPurpose=purpose)))
+
+    return make
+
+
+def listed_by_a_thief(site: Site, stack: ExitStack) -> Sent:
+    url = f"{IDV}/status/stolen"
+    forged = signed(status_list([], url=url), speaker=Speaker(4, IDV, "/keys/1"))
+    site.outside.put(url, forged)
+    return Sent(review(BROWN, reference=next(REFERENCES), guest_credential=revocable(url)))
+
+
+def short_list(site: Site, stack: ExitStack) -> Sent:
+    url = f"{IDV}/status/short"
+    document = status_list([], url=url)
+    document["credentialSubject"]["encodedList"] = packed(bytes(1024))
+    site.outside.put(url, signed(document))
+    return Sent(review(BROWN, reference=next(REFERENCES), guest_credential=revocable(url)))
+
+
+def by_web(site: Site, name: str, *, put: bool = True, **document: Any) -> Sent:
+    """A review by a guest with a did:web, whose document is as it should be unless it is changed, or not there."""
+    guest = Speaker(5, f"did:web:{name}", "#key-1")
+    if put:
+        site.outside.put(f"https://{name}/.well-known/did.json", did_document(guest, **document))
+    shown = signed(subject(credential(BROWN), id=guest.did))
+    receipt = stay_receipt(guest, reference="web")
+    return Sent(
+        guest.sign(unsigned(guest, HOST, "web", guest_credential=shown, booking_evidence=receipt), domain=DOMAIN)
+    )
+
+
+def by_an_absent_guest(site: Site, stack: ExitStack) -> Sent:
+    site.outside.host("absent.example")
+    return by_web(site, "absent.example", put=False)
+
+
+def at_web(site: Site, name: str, *, answers: bool) -> Sent:
+    """A review of a host with a did:web, whose document is not to be had unless it answers."""
+    host = Speaker(6, f"did:web:{name}", "#key-1")
+    if answers:
+        site.outside.put(f"https://{name}/.well-known/did.json", did_document(host))
+    elif not name[0].isdigit():
+        site.outside.host(name)
+        site.outside.take_down(name)
+    return Sent(review(BROWN, host, next(REFERENCES)))
+
+
+def by_a_host_that_is_gone(site: Site, stack: ExitStack) -> Sent:
+    """It could be asked when it was reviewed."""
+    host = Speaker(7, "did:web:gone.example", "#key-1")
+    site.outside.put("https://gone.example/.well-known/did.json", did_document(host))
+    review_id = site.review(BROWN, host, next(REFERENCES))["review_id"]
+    site.outside.take_down("gone.example")
+    site.running.clock.forward(minutes=6)
+    return Sent(response(review_id, host, now=site.running.clock()), f"/v1/reviews/{review_id}/response")
 
 
 def stolen() -> Any:
@@ -526,24 +602,40 @@ CASES = [
     Case("missing_status", "91 days without", shown(for_long)),
     Case("holder_binding_unavailable", "not a DID", shown(claims(id="urn:uuid:0b1f3cf4-6d3a-4a3e-9f45-0cbf2f9a6d3c"))),
     Case("holder_binding_unavailable", "nobody", shown(issued(credentialSubject=None))),
+    Case("key_not_acceptable", "of small order", body(weak_key)),
+    # What others publish.
+    Case("address_not_allowed", "a guest at a number", lambda site, _: by_web(site, "127.0.0.1", put=False)),
+    Case("address_not_allowed", "a guest at a port", lambda site, _: by_web(site, "a.example%3A8443", put=False)),
     Case(
-        "did_method_not_supported",
-        "a guest by did:web",
-        body(
-            lambda: Speaker(5, "did:web:guest.example", "#key-1").sign(
-                unsigned(BROWN, guest_credential=signed(subject(credential(BROWN), id="did:web:guest.example"))),
-                domain=DOMAIN,
-            )
-        ),
-    ),
-    Case(
-        "did_method_not_supported",
-        "a host by did:web",
-        body(lambda: review(BROWN, Speaker(5, "did:web:cottage.example", "#key-1"))),
+        "address_not_allowed",
+        "a host at a number",
+        lambda site, _: at_web(site, "10.0.0.5", answers=False),
         signed=True,
     ),
-    Case("key_not_acceptable", "of small order", body(weak_key)),
-    Case("status_unavailable", "it can be revoked", shown(revocable), retry_after=3600),
+    Case("did_document_invalid", "another's", lambda site, _: by_web(site, "mixed.example", id="did:web:a.example")),
+    Case("bad_verification_method", "not in it", lambda site, _: by_web(site, "keyless.example", assertionMethod=[])),
+    Case(
+        "guest_did_unavailable",
+        "not there",
+        by_an_absent_guest,
+        retry_after=30,
+    ),
+    Case(
+        "host_did_unavailable",
+        "nobody answers",
+        lambda site, _: at_web(site, "down.example", answers=False),
+        signed=True,
+        retry_after=30,
+    ),
+    Case("host_did_unavailable", "a response", by_a_host_that_is_gone, alone={}, others=True, retry_after=30),
+    Case("credential_revoked", "for good", listed()),
+    Case("credential_suspended", "for now", listed("suspension")),
+    Case("status_invalid", "of another issuer", listed(issuer="https://other.example")),
+    Case("status_invalid", "of another address", listed(id=f"{IDV}/status/other")),
+    Case("status_invalid", "too short", short_list),
+    Case("status_invalid", "not at the issuer's", shown(lambda: revocable("https://other.example/status/1"))),
+    Case("status_unavailable", "not there", shown(lambda: revocable(f"{IDV}/status/none")), retry_after=30),
+    Case("status_unavailable", "not signed by the issuer", listed_by_a_thief, retry_after=30),
     # The stay.
     Case("stay_not_over", "tomorrow", changed(check_out="2026-06-02")),
     Case("stay_not_over", "today, though not everywhere", changed(check_out="2026-06-01")),
@@ -695,7 +787,14 @@ def test_every_code_of_section_7_has_a_case_or_a_reason() -> None:
     assert NOT_HERE.keys() <= designed
     assert not tried & NOT_HERE.keys()
     assert designed - NOT_HERE.keys() <= tried
-    assert tried - designed == {"key_not_acceptable", "did_method_not_supported", "parameter_invalid"}
+    assert tried - designed == {
+        "key_not_acceptable",
+        "parameter_invalid",
+        "credential_revoked",
+        "credential_suspended",
+        "did_document_invalid",
+        "guest_did_unavailable",
+    }
     for table in (SECTION_7, CREDENTIAL_ROWS):
         for status, names in table.items():
             for code in names.split():

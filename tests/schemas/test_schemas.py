@@ -131,7 +131,7 @@ def test_answer_has_the_members_of_the_code() -> None:
     schema = SCHEMAS["answer.v1.json"]
     told = TOLD.log.answer(world.COTTAGE)
     assert schema["required"] == [*face.summary(world.COTTAGE, None), "proof"]
-    assert set(schema["properties"]) == {*told, "as_of", "issuers", "next_cursor", "statistics"}
+    assert set(schema["properties"]) == {*told, "as_of", "host_key_changed_at", "issuers", "next_cursor", "statistics"}
     record = json.loads(told["proof"]["record"])
     assert schema["$defs"]["statistics"]["required"] == list(face.statistics(record) or ())
     assert set(schema["$defs"]["listed_review"]["required"]) == {*told["review_history"][0]}

@@ -18,6 +18,7 @@ from ledger.clock import utc_now
 from ledger.commands import client
 from ledger.errors import Unavailable
 from ledger.folder import init_folder
+from ledger.net.development import Development
 from ledger.settings import Settings
 from tests.identities import IDV, Speaker
 from tests.ledger.commands import served
@@ -216,9 +217,29 @@ def test_an_issuer_whom_the_ledger_does_not_trust(place: Place, here: Path) -> N
 
 
 def test_a_host_whose_keys_the_ledger_cannot_have(place: Place, here: Path) -> None:
-    host = Speaker(9, "did:web:cottage.example")
-    output = refused(staylog("submit", *place.guest_of(here, GUESTS[0], host)), "did_method_not_supported")
+    host = Speaker(9, "did:web:10.0.0.5")
+    output = refused(staylog("submit", *place.guest_of(here, GUESTS[0], host)), "address_not_allowed")
     assert "review.refusal.json is the ledger's signed refusal" in output
+
+
+def test_a_host_that_does_not_answer(place: Place, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worth another try, with what was signed already."""
+    hosts = {"cottage.example": ("127.0.0.1", 1)}
+    monkeypatch.setattr(place.ledger.fetcher, "development", Development(hosts))
+    host = Speaker(9, "did:web:cottage.example")
+    output = refused(staylog("submit", *place.guest_of(here, GUESTS[0], host)), "host_did_unavailable")
+    assert "--again review.json" in output
+
+
+def test_a_receipt_for_somebody_else_is_not_even_sent(place: Place, here: Path) -> None:
+    """Though the host is a domain, whose key is not known here."""
+    host, size = Speaker(9, "did:web:cottage.example"), place.size
+    options = place.guest_of(here, GUESTS[0], host)
+    other = stay_receipt(GUESTS[1], host, "B-9", now=utc_now())
+    (here / "stay-receipt.json").write_text(json.dumps(other))
+    refused(staylog("submit", *options), "booking_evidence_invalid")
+    assert not (here / "review.json").exists()
+    assert place.size == size
 
 
 def spoilt(here: Path, name: str, change: Callable[[dict[str, Any]], Any]) -> None:

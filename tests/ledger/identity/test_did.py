@@ -6,7 +6,7 @@ import pytest
 
 from ledger.canon import jcs
 from ledger.errors import NotAccepted
-from ledger.identity.did import OFFLINE, Methods, did_key, method_of, offline
+from ledger.identity.did import did_key, is_offline, method_of, offline
 from tests.identities import GUEST, HOST, Speaker, hear
 from tests.ledger.canon.test_ed25519 import did_jwk
 
@@ -39,12 +39,9 @@ def test_a_did_jwk_speaks_by_that_name_only() -> None:
     assert refused.value.code == "bad_verification_method"
 
 
-def test_another_method_joins_by_the_same_protocol() -> None:
-    name = "did:web:cottage.example"
-    resolve = Methods({**OFFLINE, "web": lambda did: {f"{did}#key-1": HOST.public}})
-    assert resolve(name) == {f"{name}#key-1": HOST.public}
-    assert resolve(GUEST.did) == offline(GUEST.did)
-    assert method_of(name) == "web"
-    with pytest.raises(NotAccepted) as refused:
-        offline(name)
-    assert refused.value.code == "did_method_not_supported"
+def test_which_dids_have_their_key_in_their_name() -> None:
+    assert is_offline(GUEST.did)
+    assert is_offline(did_jwk(HOST.public))
+    for other in ("did:web:cottage.example", "https://idv.example", "did:", "did:key", "x"):
+        assert not is_offline(other)
+    assert method_of("did:web:cottage.example") == "web"

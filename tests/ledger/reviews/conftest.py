@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.network import Neighbourhood
 from tests.reviewing import Reviewing
 
 
@@ -10,5 +11,13 @@ from tests.reviewing import Reviewing
 def reviewing(tmp_path: Path, database_url: str) -> Iterator[Reviewing]:
     """A ledger that takes reviews, on each engine."""
     made = Reviewing(tmp_path / "data", database_url)
+    yield made
+    made.ledger.close()
+
+
+@pytest.fixture
+def connected(tmp_path: Path, database_url: str, neighbourhood: Neighbourhood) -> Iterator[Reviewing]:
+    """The same, which can ask the hosts of the neighbourhood."""
+    made = Reviewing(tmp_path / "data", database_url, neighbourhood.development)
     yield made
     made.ledger.close()
