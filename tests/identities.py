@@ -114,9 +114,14 @@ def credential(
         valid_from=NOW - timedelta(days=10),
         valid_until=NOW + timedelta(days=70),
         canonize=canonize,
-        status=STATUS,
+        status=STATUS if issuer.did == IDV else {**STATUS, "statusListCredential": f"{_origin(issuer)}/status/1"},
         suites=suites,
     )
+
+
+def _origin(issuer: Speaker) -> str:
+    """Where an issuer publishes; one that is but a key may do so anywhere."""
+    return "/".join(issuer.did.split("/")[:3]) if issuer.did.startswith("https:") else IDV
 
 
 def signed(

@@ -74,8 +74,8 @@ def resolve(name: str, data: Path | None, database_url: str | None, as_json: boo
 
 async def _resolve(name: str) -> tuple[str | None, Mapping[str, bytes]]:
     """Where the document is, if there is one, and the keys in it."""
-    from ledger.identity.did import is_offline, offline
-    from ledger.identity.resolution import Resolution, document_url
+    from ledger.identity.did import document_url, is_offline, offline
+    from ledger.identity.resolution import Resolution
 
     if is_offline(name):
         return None, offline(name)
@@ -123,7 +123,7 @@ def document(name: str, keys: tuple[Path, ...]) -> None:
       # publish it at https://cottage.example/.well-known/did.json
     """
     with refusals():
-        from ledger.identity.resolution import document_url
+        from ledger.identity.did import document_url
         from ledger.net.guard import check_url
 
         if not dids.check(name).startswith("did:web:"):

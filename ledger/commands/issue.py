@@ -164,6 +164,13 @@ def _issue(
 )
 @click.option("--places", type=click.IntRange(1), default=131_072, show_default=True, help="How many places it has.")
 @click.option("--days", type=click.IntRange(1, 3660), help="How long it holds.  [default: without end]")
+@click.option(
+    "--suite",
+    "suites",
+    type=click.Choice(proofs.SUITES),
+    multiple=True,
+    help="How to sign; repeat.  [default: eddsa-jcs-2022]",
+)
 @click.option("--ttl", type=click.IntRange(0), metavar="SECONDS", help="How long others may keep it: an hour at most.")
 def status_list(
     issuer_key: Path,
@@ -174,6 +181,7 @@ def status_list(
     purpose: str,
     places: int,
     days: int | None,
+    suites: tuple[str, ...],
     ttl: int | None,
 ) -> None:
     """A status list: which of your credentials are revoked. A credential's place is its --status-index.
@@ -202,6 +210,7 @@ def status_list(
             purpose=purpose,
             places=places,
             ttl_seconds=ttl,
+            suites=suites or (proofs.EDDSA_JCS,),
             canonize=canonicaliser().canonize,
         )
     click.echo(json.dumps(made, indent=1, ensure_ascii=False))

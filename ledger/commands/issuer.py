@@ -106,23 +106,25 @@ def remove(role: str, issuer: str, compromised_since: str | None, data: Path, da
 @data_options
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def list_(data: Path, database_url: str | None, as_json: bool) -> None:
-    """Show who is trusted and who was, and how the keys that they publish compared with the pinned ones when last
-    looked at."""
+    """Show who is trusted and who was. Of those that are: how the keys that they published when last looked at compare
+    with the pinned ones."""
     with refusals(), _ledger(data, database_url) as ledger:
-        known, seen = list(ledger.issuers()), ledger.watch.sightings()
+        known, sightings = list(ledger.issuers()), ledger.watch.sightings()
+    seen = [sightings.get(each.issuer) if each.status == "trusted" else None for each in known]
     if as_json:
         names = ("role", "issuer", "status", "keys", "max_idv_level", "since", "index", "at")
         rows = [{name: getattr(each, name) for name in names} for each in known]
-        click.echo(json.dumps([{**row, "published": _sighted(seen.get(row["issuer"]))} for row in rows], indent=1))
+        told = [{**row, "published": _sighted(sighting)} for row, sighting in zip(rows, seen, strict=True)]
+        click.echo(json.dumps(told, indent=1))
         return
     if not known:
         click.echo("No issuer is trusted yet: staylog issuer add --help")
         return
     table = Table("role", "issuer", "status", "up to", "keys", "entry", "at", "published keys")
-    for each in known:
+    for each, sighting in zip(known, seen, strict=True):
         status = each.status + (f" since {each.since}" if each.since else "")
         level = each.max_idv_level or ("any level" if each.role == "guest" else "-")
-        published = _STATES[seen[each.issuer].state] if each.issuer in seen and each.status == "trusted" else "-"
+        published = _STATES[sighting.state] if sighting else "-"
         row = (each.role, escape(each.issuer), status, level, "\n".join(each.keys), str(each.index), each.at, published)
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 240, emoji=False).print(table)
@@ -135,7 +137,9 @@ def check(data: Path, database_url: str | None, as_json: bool) -> None:
     """Compare the keys that trusted issuers publish now with those that are pinned.
 
     The service does so every hour. Whatever is found, nothing is trusted by it: ask the issuer by a way that you trust,
-    then `staylog issuer add`. Exit status 0: as pinned; 1: an issuer publishes other keys; 2: the keys of one could not
+    then `staylog issuer add`. Keys that are pinned and not published any more are most likely those of old credentials.
+
+    Exit status 0: nothing new; 1: an issuer publishes keys that are not pinned, or none; 2: the keys of one could not
     be fetched or read.
 
     \b
@@ -154,19 +158,21 @@ def check(data: Path, database_url: str | None, as_json: bool) -> None:
     else:
         for each in found:
             colour = "green" if each.state == "as_pinned" else "yellow"
-            click.secho(f"{each.issuer}: published keys {_STATES[each.state]}", fg=colour)
+            why = f" ({each.reason})" if each.reason else ""
+            click.secho(f"{each.issuer}: published keys {_STATES[each.state]}{why}", fg=colour)
             for key in sorted({*each.keys} - pinned[each.issuer]):
                 click.echo(f"  new   {key}")
-            for key in sorted(pinned[each.issuer] - {*each.keys}) if each.state == "differs" else ():
+            for key in sorted(pinned[each.issuer] - {*each.keys}) if each.reason is None else ():
                 click.echo(f"  gone  {key}")
         if any(each.state == "differs" for each in found):
             click.echo("Nothing was changed. If the issuer confirms it by another way: staylog issuer add --help")
     states = {each.state for each in found}
-    raise SystemExit(1 if "differs" in states else 2 if states - {"as_pinned"} else 0)
+    raise SystemExit(1 if "differs" in states else 2 if states - {"as_pinned", "fewer"} else 0)
 
 
 _STATES = {
     "as_pinned": "as pinned",
+    "fewer": "as pinned, but for some",
     "differs": "other than pinned",
     "unreachable": "could not be fetched",
     "unreadable": "could not be read",
@@ -176,7 +182,8 @@ _STATES = {
 def _sighted(seen: "Sighting | None") -> dict[str, object] | None:
     if seen is None:
         return None
-    return {"state": seen.state, "keys": list(seen.keys), "since": seen.since, "checked_at": seen.checked_at}
+    facts = {"state": seen.state, "reason": seen.reason, "keys": list(seen.keys)}
+    return {**facts, "since": seen.since, "checked_at": seen.checked_at}
 
 
 def _check_past(time: str) -> None:

@@ -70,6 +70,12 @@ def offline(name: str) -> Keys:
     return _OFFLINE[did.check(name)[:8]](name)
 
 
+def document_url(name: str) -> str:
+    """Where the document of a did:web is."""
+    host, *path = name.removeprefix("did:web:").split(":")
+    return f"https://{host.replace('%3A', ':')}/{'/'.join(path) or '.well-known'}/did.json"
+
+
 def did_key(public_key: bytes) -> str:
     return "did:key:" + multikey.encode(public_key)
 

@@ -59,18 +59,15 @@ def read_document(value: Any, name: str) -> Document:
 
 
 def read_key(value: Any, method: str, issuer: str, now: datetime) -> bytes:
-    """The key of an https issuer at the address `method`: a document of its own, or one in the issuer's document."""
-    if not isinstance(value, dict):
-        raise NotAccepted("bad_verification_method", f"there is no key at {method}")
-    if value.get("id") == method:
-        if value.get("controller") != issuer:
-            raise NotAccepted("issuer_key_mismatch", f"the key {method} is not controlled by {issuer}")
-        keys = {each.id: each.key for each in _methods(value, issuer) if each.until is None or now < each.until}
-    else:
-        keys = dict(read_document(value, issuer).keys(now)) if value.get("id") == issuer else {}
-    if method not in keys:
-        raise NotAccepted("bad_verification_method", f"{method} is not an Ed25519 key that may assert for {issuer} now")
-    return keys[method]
+    """The key of an https issuer that has a document of its own, at the address `method`."""
+    if not isinstance(value, dict) or value.get("id") != method:
+        raise NotAccepted("bad_verification_method", f"there is no key at {method}, or it has another name")
+    if value.get("controller") != issuer:
+        raise NotAccepted("issuer_key_mismatch", f"the key {method} is not controlled by {issuer}")
+    for found in _methods(value, issuer):
+        if found.until is None or now < found.until:
+            return found.key
+    raise NotAccepted("bad_verification_method", f"{method} is not an Ed25519 key of {issuer} that counts now")
 
 
 def _entries(document: Mapping[str, Any], member: str) -> list[Any]:

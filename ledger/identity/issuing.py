@@ -17,7 +17,7 @@ from ledger.identity import contexts
 from ledger.identity.credentials import TYPES, check_method, examine
 from ledger.identity.forms import faults, listed, told
 from ledger.identity.issuers import Issuer, Registry
-from ledger.identity.status import MAX_BYTES, MIN_BYTES, read_list
+from ledger.identity.status import MAX_BYTES, MIN_BYTES, read_list, require_own
 
 # RFC-004 demands the first; the second is verified some twenty times faster.
 DEFAULT_SUITES = (proofs.ED25519_2020, proofs.EDDSA_JCS)
@@ -49,6 +49,7 @@ def issue(
     }
     if status is not None:
         document["credentialStatus"] = dict(status)
+        require_own(str(status.get("statusListCredential")), issuer)
     # Before anything is signed: it has a JSON form, the closed form, and a key whose name is the issuer's.
     jcs.dumps([document, method])
     if wrong := faults("credentials.v1.json", role, {**document, "proof": None}, beside=("proof",)):
@@ -94,7 +95,11 @@ def issue_status_list(
             **({"ttl": ttl_seconds * 1000} if ttl_seconds is not None else {}),
         },
     }
+    # Before anything is signed: it can be published where a ledger would ask for it, and has the closed form.
+    require_own(url, issuer)
     check_method(method, issuer)
+    if wrong := faults("status-list.v1.json", "status_list", {**document, "proof": None}, beside=("proof",)):
+        raise BadForm("schema_invalid", told(wrong), errors=listed(wrong))
     options = {"verificationMethod": method, "created": format_time(valid_from)}
     made = [proofs.sign(document, suite, key, options, canonize) for suite in suites]
     signed = {**document, "proof": made[0] if len(made) == 1 else made}

@@ -13,7 +13,7 @@ from ledger.canon import did
 from ledger.clock import Clock
 from ledger.errors import NotAccepted, NotFetched, StaylogError, TooMany, Unavailable
 from ledger.identity.archive import KeyArchive, Remembered
-from ledger.identity.did import Keys, is_offline, offline
+from ledger.identity.did import Keys, document_url, is_offline, offline
 from ledger.identity.documents import Document, read_document
 from ledger.net.fetch import DID, Fetcher
 from ledger.net.guard import check_url
@@ -58,12 +58,6 @@ class Resolved:
     document: Document
     at: datetime
     remembered: bool = False
-
-
-def document_url(name: str) -> str:
-    """Where the document of a did:web is."""
-    host, *path = name.removeprefix("did:web:").split(":")
-    return f"https://{host.replace('%3A', ':')}/{'/'.join(path) or '.well-known'}/did.json"
 
 
 class Resolution:

@@ -20,8 +20,8 @@ from ledger.clock import Clock
 from ledger.errors import Malformed, NotAccepted, NotFetched, StaylogError, Unavailable
 from ledger.identity import contexts
 from ledger.identity.credentials import SKEW, Credential, Trust, check_method, choose_proof, issuer_of, moment
+from ledger.identity.did import document_url
 from ledger.identity.forms import faults, told
-from ledger.identity.resolution import document_url
 from ledger.net.fetch import STATUS_LIST, Fetcher
 from ledger.net.guard import check_url
 from ledger.net.lookups import FAILURE_SECONDS, Found, Lookups, lifetime
@@ -82,7 +82,7 @@ class StatusLists:
 
     async def _check(self, credential: Credential, entry: Mapping[str, Any]) -> None:
         url, purpose = entry["statusListCredential"], entry["statusPurpose"]
-        _require_own(url, credential.issuer)
+        require_own(url, credential.issuer)
         try:
             found = await self._lists.get(ListName(credential.role, credential.issuer, url))
         except NotFetched as failure:
@@ -152,7 +152,7 @@ def unpack(encoded: str) -> bytes:
     return bits
 
 
-def _require_own(url: str, issuer: str) -> None:
+def require_own(url: str, issuer: str) -> None:
     """An issuer's list is at its own origin. One that is but a key has none, and the list is signed by that key."""
     if issuer.startswith(("did:key:", "did:jwk:")):
         return

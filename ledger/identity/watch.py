@@ -6,7 +6,7 @@ whom the ledger trusts. The last look is in the database, so that several servic
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Event, Thread
@@ -28,9 +28,11 @@ EVERY = timedelta(hours=1)
 # How often it is looked whether it is time, and what other processes have seen.
 WAKE_SECONDS = 60
 
-# What may come of asking; and what of keys that were published.
-PUBLISHED, UNREACHABLE, UNREADABLE = "published", "unreachable", "unreadable"
-AS_PINNED, DIFFERS = "as_pinned", "differs"
+# What may come of asking, besides the code that says why not.
+PUBLISHED = "published"
+# Some that are pinned are not published any more, as after a rotation; some that are published are not pinned.
+AS_PINNED, FEWER, DIFFERS, UNREACHABLE, UNREADABLE = "as_pinned", "fewer", "differs", "unreachable", "unreadable"
+_NO_KEYS = ("fetch_not_json", "did_document_invalid")
 
 _logger = logging.getLogger(__name__)
 _ALL = "SELECT issuer, outcome, keys, since, checked_at FROM issuer_watch"
@@ -47,6 +49,8 @@ class Sighting:
 
     issuer: str
     state: str
+    # Why there is nothing to compare, if there is not.
+    reason: str | None
     keys: tuple[str, ...]
     since: str
     checked_at: str
@@ -80,10 +84,7 @@ class Watch:
         with self._store.read() as connection:
             rows = run(connection, _ALL)
         pinned = self.pinned()
-        return {
-            issuer: Sighting(issuer, _judged(outcome, keys.split(), pinned.get(issuer)), tuple(keys.split()), *at)
-            for issuer, outcome, keys, *at in rows
-        }
+        return {row[0]: _sighting(row, pinned.get(row[0], set())) for row in rows}
 
     async def look(self, *, all_: bool = True) -> list[Sighting]:
         """Look at the issuers that are trusted and have somewhere to publish; unless all, at those whose time it is."""
@@ -93,13 +94,13 @@ class Watch:
             if self._stop.is_set() or before is not None and not all_ and not _is_due(before, now):
                 continue
             outcome, keys = await self._published(issuer)
-            state = _judged(outcome, keys, pinned)
-            same = before is not None and before.keys == keys and (before.state == state or bool(keys))
+            same = before is not None and (before.reason or PUBLISHED, before.keys) == (outcome, keys)
             since = before.since if before is not None and same else format_time(now)
-            found.append(Sighting(issuer, state, keys, since, format_time(now)))
+            row = (issuer, outcome, " ".join(keys), since, format_time(now))
             with self._store.write() as connection:
-                run(connection, _PUT, (issuer, outcome, " ".join(keys), since, format_time(now)))
-            if not same and state == DIFFERS:
+                run(connection, _PUT, row)
+            found.append(_sighting(row, pinned))
+            if not same and found[-1].state in (DIFFERS, FEWER):
                 _tell(found[-1], pinned)
         self._show()
         return found
@@ -116,10 +117,8 @@ class Watch:
         """What came of asking, and the keys."""
         try:
             document = await issuer_document(self._fetcher, issuer)
-        except NotFetched as failure:
-            return (UNREADABLE if failure.code == "fetch_not_json" else UNREACHABLE), ()
-        except NotAccepted:
-            return UNREADABLE, ()
+        except (NotFetched, NotAccepted) as failure:
+            return failure.code, ()
         return PUBLISHED, tuple(sorted({multikey.encode(key) for key in document.keys(self._clock()).values()}))
 
     def _show(self) -> None:
@@ -139,11 +138,15 @@ class Watch:
                 _logger.warning("issuers were not looked at: %s", error.code)
 
 
-def _judged(outcome: str, keys: Iterable[str], pinned: set[str] | None) -> str:
-    """What was found, by what is pinned: that may have changed since."""
+def _sighting(row: Sequence[str], pinned: set[str]) -> Sighting:
+    """A row, by what is pinned now: that may have changed since."""
+    issuer, outcome, keys, since, checked_at = row
+    found = tuple(keys.split())
     if outcome != PUBLISHED:
-        return outcome
-    return AS_PINNED if set(keys) == pinned else DIFFERS
+        state = UNREADABLE if outcome in _NO_KEYS else UNREACHABLE
+        return Sighting(issuer, state, outcome, found, since, checked_at)
+    state = AS_PINNED if {*found} == pinned else FEWER if found and {*found} < pinned else DIFFERS
+    return Sighting(issuer, state, None, found, since, checked_at)
 
 
 def _tell(sighting: Sighting, pinned: set[str]) -> None:

@@ -107,6 +107,7 @@ class Fetcher:
         return fetched
 
     async def _fetch(self, target: Target, profile: Profile, body: bytes | None) -> Fetched:
+        asked = target.url
         try:
             async with timeout(profile.seconds), self._place(target.host):
                 for _ in range(profile.redirects + 1):
@@ -116,9 +117,9 @@ class Fetcher:
                     if answer is None:
                         break
                     target = answer
-                raise NotFetched("fetch_redirected", f"{target.url} leads elsewhere, and is not followed there")
+                raise NotFetched("fetch_redirected", f"{asked} leads elsewhere, and is not followed there")
         except TimeoutError:
-            message = f"{target.url} did not answer within {profile.seconds:g} seconds"
+            message = f"{asked} did not answer within {profile.seconds:g} seconds"
             raise NotFetched("fetch_timeout", message) from None
         except ClientConnectorDNSError:
             raise NotFetched("fetch_unresolved", f"the name {target.host} is not known") from None
@@ -127,7 +128,7 @@ class Fetcher:
                 "fetch_tls", f"{target.host} does not show that it is {target.host}: {_why(error)}"
             ) from None
         except (ClientError, OSError) as error:
-            raise NotFetched("fetch_unreachable", f"{target.url} could not be asked: {type(error).__name__}") from None
+            raise NotFetched("fetch_unreachable", f"{asked} could not be asked: {_why_not(error)}") from None
 
     async def _ask(self, target: Target, profile: Profile, body: bytes | None) -> Fetched | Target | None:
         """The answer, or where it leads within its origin; None when that is elsewhere."""
@@ -295,6 +296,11 @@ def _max_age(response: ClientResponse) -> int | None:
         return 0
     match = _MAX_AGE.search(said)
     return int(match[1]) if match else None
+
+
+def _why_not(error: Exception) -> str:
+    """What the system said, where it did; aiohttp's own words repeat addresses."""
+    return getattr(getattr(error, "os_error", error), "strerror", None) or "the connection broke off"
 
 
 def _why(error: Exception) -> str:

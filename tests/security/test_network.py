@@ -13,7 +13,7 @@ import pytest
 from ledger.canon.times import format_time
 from ledger.errors import NotAccepted, StaylogError, Unavailable
 from ledger.identity.host_credentials import Failed, HostJudge
-from ledger.identity.published import issuer_key
+from ledger.identity.published import issuer_keys
 from ledger.identity.resolution import Resolution
 from ledger.identity.status import StatusLists
 from ledger.net.fetch import Fetcher
@@ -60,7 +60,7 @@ class Asker:
         return (await self.dids.host(name)).now()
 
     async def key(self, method: str) -> Any:
-        return await issuer_key(self.fetcher, IDV, method, NOW)
+        return await issuer_keys(self.fetcher, IDV, method, NOW)
 
     async def status(self, url: str) -> Any:
         held = judge(signed({**credential(), "credentialStatus": {**STATUS, "statusListCredential": url}}))
@@ -122,7 +122,7 @@ def test_addresses_inside_are_not_asked_by_any_way(asker: Asker, way: str, host:
     questions: dict[str, Callable[[], Awaitable[Any]]] = {
         "did": lambda: asker.did(f"did:web:{host}"),
         "host_did": lambda: asker.host_did(f"did:web:{host}"),
-        "key": lambda: issuer_key(asker.fetcher, f"https://{host}", f"https://{host}/keys/1", NOW),
+        "key": lambda: issuer_keys(asker.fetcher, f"https://{host}", f"https://{host}/keys/1", NOW),
         "status": lambda: asker.status(f"https://{host}/status/1"),
         "host_credential": lambda: asker.host_credential(f"https://{host}/credentials/1"),
     }

@@ -1,4 +1,5 @@
-"""`staylog credential verify`, and help for all commands about keys and credentials."""
+"""`staylog credential verify` of files, and help for all commands about keys and credentials; what is asked of others is
+in `test_credential_network`."""
 
 import json
 import subprocess
@@ -9,7 +10,9 @@ import pytest
 from ledger.canon import proofs
 from tests.identities import GUEST, IDV
 from tests.ledger.commands.issuer_folder import Folder
+from tests.ledger.commands.test_credential_network import ask
 from tests.ledger.commands.test_operator import staylog
+from tests.network import Neighbourhood
 from tests.running import Running
 
 
@@ -26,15 +29,16 @@ def test_a_guests_credential_is_issued_and_verified(folder: Folder) -> None:
 
 def test_a_hosts_credential_is_issued_and_verified(folder: Folder) -> None:
     document = folder.issue("host")
-    done = folder.verify(document)
+    done = folder.verify(document, "--offline")
     assert done.exit_code == 0, done.output
     assert "rose-cottage, loft-2" in done.output
     assert f"not looked up: {IDV}/status/1" in done.output
-    assert folder.verify(document, "--listing", "loft-2").exit_code == 0
-    other = folder.verify(document, "--listing", "castle")
+    assert folder.verify(document, "--offline", "--listing", "loft-2").exit_code == 0
+    other = folder.verify(document, "--offline", "--listing", "castle")
     assert other.exit_code == 1
     assert "(listing_not_covered)" in other.output
-    assert "(wrong_credential_type)" in folder.verify(folder.issue("guest"), "--listing", "loft-2").output
+    guest = folder.issue("guest")
+    assert "(wrong_credential_type)" in folder.verify(guest, "--offline", "--listing", "loft-2").output
 
 
 def test_one_changed_character_is_refused(folder: Folder) -> None:
@@ -44,10 +48,11 @@ def test_one_changed_character_is_refused(folder: Folder) -> None:
     assert "refused (proof_invalid)" in done.output
 
 
-def test_an_https_issuer_needs_a_key_to_be_judged_by(folder: Folder) -> None:
+def test_an_https_issuer_needs_a_key_to_be_judged_by(folder: Folder, neighbourhood: Neighbourhood) -> None:
+    """One that is given, or one that is published under the name that the proof has for it."""
     document = folder.issue("guest", "--issuer", IDV)
     assert document["proof"][0]["verificationMethod"] == f"{IDV}#{folder.multikey}"
-    alone = folder.verify(document)
+    alone = folder.verify(document, "--offline")
     assert alone.exit_code == 1
     assert "(issuer_not_trusted)" in alone.output
     assert "--key" in alone.output
@@ -57,6 +62,21 @@ def test_an_https_issuer_needs_a_key_to_be_judged_by(folder: Folder) -> None:
     wrong = folder.verify(document, "--key", GUEST.multikey)
     assert "(proof_invalid)" in wrong.output
     assert "(key_not_acceptable)" in folder.verify(document, "--key", "z6Mk").output
+    neighbourhood.put(f"{IDV}/", {"id": IDV, "assertionMethod": [key_of(folder, IDV)]})
+    published = ask(neighbourhood, "credential", "verify", str(folder.path / "credential.json"))
+    assert published.exit_code == 0, published.output
+    assert "not asked: the key is the issuer's own" in published.output
+
+
+def key_of(folder: Folder, controller: str) -> dict[str, str]:
+    """The key as its controller publishes it, under the name that commands give it."""
+    public = folder.multikey
+    return {
+        "id": f"{controller}#{public}",
+        "type": "Multikey",
+        "controller": controller,
+        "publicKeyMultibase": public,
+    }
 
 
 def test_a_ledger_judges_by_its_own_issuers(folder: Folder, running: Running) -> None:
@@ -78,7 +98,7 @@ def test_two_ways_to_trust_are_one_too_many(folder: Folder) -> None:
 
 
 def test_texts_of_others_do_not_command_the_terminal(folder: Folder) -> None:
-    done = folder.verify('{"type":["OpenSTRGuestCredential"],"issuer":"\\u001b[2J\\u001b[32mvalid"}')
+    done = folder.verify('{"type":["OpenSTRGuestCredential"],"issuer":"\\u001b[2J\\u001b[32mvalid"}', "--offline")
     assert done.exit_code == 1
     assert "\x1b" not in done.output
     assert "\\x1b[2J" in done.output
@@ -121,10 +141,22 @@ def test_a_verdict_at_another_time(folder: Folder) -> None:
     ],
 )
 def test_what_is_no_credential_is_refused_in_one_line(folder: Folder, text: str, code: str) -> None:
-    done = folder.verify(text)
+    done = folder.verify(text, "--offline")
     assert done.exit_code == 1
     assert f"refused ({code})" in done.output
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("issuer", ["null", '"did:"', '"did:key:x"', '"did:web:idv.example"', '"https://idv.example"'])
+def test_nobody_is_asked_for_the_key_of_what_is_no_credential(
+    folder: Folder, neighbourhood: Neighbourhood, issuer: str
+) -> None:
+    neighbourhood.host("idv.example")
+    text = f'{{"type":["OpenSTRGuestCredential"],"issuer":{issuer}}}'
+    done = ask(neighbourhood, "credential", "verify", "-", text=text)
+    assert done.exit_code == 1
+    assert "refused (context_not_allowed)" in done.stderr
+    assert neighbourhood.connections == 0
 
 
 @pytest.mark.parametrize(
@@ -137,10 +169,15 @@ def test_what_is_no_credential_is_refused_in_one_line(folder: Folder, text: str,
         ["credential", "issue"],
         ["credential", "issue", "guest"],
         ["credential", "issue", "host"],
+        ["credential", "issue", "status-list"],
         ["credential", "verify"],
+        ["did"],
+        ["did", "resolve"],
+        ["did", "document"],
         ["sign"],
         ["issuer"],
         ["issuer", "add"],
+        ["issuer", "check"],
         ["issuer", "remove"],
         ["issuer", "list"],
     ],
@@ -148,7 +185,7 @@ def test_what_is_no_credential_is_refused_in_one_line(folder: Folder, text: str,
 def test_help_teaches_without_the_server(command: list[str]) -> None:
     script = (
         "import sys; from ledger.cli import main; main(standalone_mode=False); "
-        "print({'sqlalchemy', 'pyld', 'jsonschema_rs', 'argon2', 'msgspec'} & set(sys.modules))"
+        "print({'sqlalchemy', 'pyld', 'jsonschema_rs', 'argon2', 'msgspec', 'aiohttp'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, *command, "--help"], capture_output=True, text=True, check=True

@@ -1,12 +1,25 @@
 """What an issuer makes is verified by the same code, and never has another form."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ledger.canon import proofs
-from ledger.errors import BadForm
-from tests.identities import GUEST, ISSUER, credential, judge
+from ledger.errors import BadForm, NotAccepted
+from ledger.identity.issuing import issue
+from tests.identities import (
+    GUEST,
+    GUEST_CLAIMS,
+    IDV,
+    ISSUER,
+    NOW,
+    STATUS,
+    canonize,
+    credential,
+    judge,
+    status_list,
+)
 
 
 @pytest.mark.parametrize("role", ["guest", "host"])
@@ -41,3 +54,31 @@ def test_claims_are_copied() -> None:
     document["credentialSubject"]["idv_level"] = "changed"
     assert credential()["credentialSubject"]["id"] == GUEST.did
     assert credential()["credentialSubject"]["idv_level"] == "payment_verified"
+
+
+def test_a_list_that_no_ledger_would_ask_for_is_not_signed() -> None:
+    """Nor is a credential that names one."""
+    for url, code in (
+        ("http://idv.example/status/1", "address_not_allowed"),
+        ("https://idv.example:8443/status/1", "address_not_allowed"),
+        ("https://other.example/status/1", "status_invalid"),
+    ):
+        with pytest.raises(NotAccepted) as refused:
+            status_list(url=url)
+        assert refused.value.code == code
+        with pytest.raises(NotAccepted) as refused:
+            issue(
+                "guest",
+                GUEST_CLAIMS,
+                id_="urn:x:1",
+                issuer=IDV,
+                method=ISSUER.method,
+                key=ISSUER.key,
+                valid_from=NOW,
+                valid_until=NOW + timedelta(days=9),
+                canonize=canonize,
+                status={**STATUS, "statusListCredential": url},
+            )
+        assert refused.value.code == code
+    with pytest.raises(BadForm):
+        status_list(purpose="doubt")

@@ -11,7 +11,8 @@ import pytest
 from ledger.canon.times import format_time
 from ledger.errors import NotAccepted, NotFetched, Unavailable
 from ledger.identity.archive import KeyArchive
-from ledger.identity.resolution import PER_DOMAIN, HostKeys, Resolution, document_url
+from ledger.identity.did import document_url
+from ledger.identity.resolution import PER_DOMAIN, HostKeys, Resolution
 from ledger.net.fetch import Fetcher
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter

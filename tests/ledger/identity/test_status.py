@@ -301,7 +301,7 @@ def test_a_list_of_another_issuer_that_is_signed_by_it(neighbourhood: Neighbourh
     other = Speaker(9, "https://other.example", "/keys/1")
     trust = Registry([*TRUST, Issuer("guest", other.did, "trusted", (other.multikey,))])
     outside = Outside(neighbourhood, trust)
-    outside.publish(status_list(url=URL, issuer=other))
+    outside.publish(signed({**status_list(), "issuer": other.did}, speaker=other))
     assert outside.verdict() == "status_invalid"
 
 
@@ -314,7 +314,7 @@ def test_places_beyond_the_list(outside: Outside) -> None:
 
 @pytest.mark.parametrize("url", ["https://other.example/status/1", "https://idv.example.evil.example/status/1"])
 def test_a_list_is_at_the_issuers_own_origin(outside: Outside, url: str) -> None:
-    outside.publish(url=url)
+    outside.publish(status_list(), url=url)
     assert outside.verdict(holding({**STATUS, "statusListCredential": url})) == "status_invalid"
     assert outside.hood.connections == 0
 

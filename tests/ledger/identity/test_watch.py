@@ -95,6 +95,22 @@ def test_a_key_that_is_gone_still_counts_and_is_told(
     assert differs() == 0
 
 
+def test_an_old_key_that_is_published_no_more_is_told_and_is_no_alarm(
+    ledger: Reviewing, neighbourhood: Neighbourhood, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a rotation it stays pinned, for what it has signed."""
+    caplog.set_level(logging.WARNING)
+    draft = trust(ledger.ledger.issuers(), "guest", IDV, [NEW.multikey], None)
+    assert draft is not None
+    ledger.add(draft)
+    neighbourhood.put(f"{IDV}/", published(NEW))
+    assert look(ledger) == {IDV: "fewer"}
+    assert f"new none, gone {ISSUER.multikey}" in warnings(caplog)[0]
+    assert differs() == 0
+    neighbourhood.put(f"{IDV}/", {"id": IDV})
+    assert look(ledger) == {IDV: "differs"}
+
+
 def test_a_key_that_is_pinned_meanwhile_differs_no_more(ledger: Reviewing, neighbourhood: Neighbourhood) -> None:
     """Though nobody has looked again; and it is not the news of a later look that nothing has changed."""
     neighbourhood.put(f"{IDV}/", published(ISSUER, NEW))
@@ -130,6 +146,17 @@ def test_another_process_shows_it_too(ledger: Reviewing, neighbourhood: Neighbou
 def test_what_is_not_a_list_of_keys(ledger: Reviewing, neighbourhood: Neighbourhood, document: Any, state: str) -> None:
     neighbourhood.put(f"{IDV}/", document)
     assert look(ledger) == {IDV: state}
+
+
+def test_why_there_is_nothing_to_compare(ledger: Reviewing, neighbourhood: Neighbourhood) -> None:
+    port = Speaker(34, "https://issuer.example:8443", "/keys/1")
+    draft = trust(ledger.ledger.issuers(), "guest", port.did, [port.multikey], None)
+    assert draft is not None
+    ledger.add(draft)
+    neighbourhood.put(f"{IDV}/", {}, status=410)
+    assert look(ledger) == {IDV: "unreachable", port.did: "unreachable"}
+    reasons = {each.issuer: each.reason for each in ledger.ledger.watch.sightings().values()}
+    assert reasons == {IDV: "fetch_status", port.did: "address_not_allowed"}
 
 
 def test_an_issuer_that_is_down_is_not_compromised(ledger: Reviewing, neighbourhood: Neighbourhood) -> None:
