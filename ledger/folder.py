@@ -161,8 +161,7 @@ def open_ledger(
     verifier = Verifier(origin, ED25519, bytes(key.verify_key))
     registries, limiter, archive = Registries(reader), Limiter(store, keys.booking, clock), KeyArchive(store)
     fetcher = Fetcher(user_agent(settings.base_url), development)
-    # In a thread of its own, so with a fetcher of its own.
-    watch = Watch(store, registries, archive, Fetcher(user_agent(settings.base_url), development), clock)
+    watch = Watch(store, registries, archive, fetcher, clock)
     log = (store, sequencer, reader, registries)
     return Ledger(settings, verifier, keys, *log, limiter, clock, fetcher, archive, watch)
 

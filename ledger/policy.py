@@ -28,6 +28,7 @@ DOCUMENT = jcs.dumps(
         "limits": {
             "reviews_per_person_and_day": 20,
             "responses_per_host_and_hour": 60,
+            "lookups_of_hosts_per_person_and_hour": 60,
             "reviews_and_responses_per_address_and_minute": 30,
             "reads_per_address_and_minute": 600,
         },

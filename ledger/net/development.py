@@ -89,7 +89,8 @@ def _address(text: str) -> str:
 
 def _check_ca(path: Path) -> Path:
     try:
-        ssl.create_default_context(cadata=_text(path))
+        # Where there is nothing in the file, something that is no certificate.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=_text(path) or " ")
     except ssl.SSLError:
         raise Misconfigured("development_refused", f"{path.name} has no certificate in PEM") from None
     return path

@@ -3,18 +3,31 @@
 The address that is checked is the one that is connected: what the resolver said is looked at, and each socket is made
 for an address that is looked at again, so that no second answer of the resolver comes between. Nothing of the
 environment takes part: no proxies, no cookies, no `.netrc`.
+
+A thread of its own does it for the whole process: strangers may send what takes long to read, and nobody who takes in
+reviews should wait for that.
 """
 
 import re
 import socket
 import ssl
-from asyncio import Semaphore, get_running_loop, sleep, timeout
+from asyncio import (
+    AbstractEventLoop,
+    SelectorEventLoop,
+    Semaphore,
+    get_running_loop,
+    run_coroutine_threadsafe,
+    sleep,
+    timeout,
+    wrap_future,
+)
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib.metadata import version
+from threading import Lock, Thread
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
@@ -87,7 +100,7 @@ class Fetched(NamedTuple):
 
 
 class Fetcher:
-    """Asks others. One event loop at a time uses it; `agent` is how it calls itself."""
+    """Asks others, for whichever event loop. `agent` is how it calls itself."""
 
     def __init__(self, agent: str, development: Development = NONE, lookup: Lookup | None = None) -> None:
         self._agent = agent
@@ -99,7 +112,8 @@ class Fetcher:
         """What is at `url`; `body`, which is JSON, is posted there. NotAccepted when it may not be asked, NotFetched
         when nothing came that is of use."""
         try:
-            fetched = await self._fetch(check_url(url), profile, body)
+            work = self._fetch(check_url(url), profile, body)
+            fetched = await wrap_future(run_coroutine_threadsafe(work, _loop()))
         except (NotAccepted, NotFetched) as refusal:
             metrics.FETCHES.labels(profile.name, refusal.code).inc()
             raise
@@ -247,8 +261,24 @@ async def _hang_up(sockets: list[socket.socket]) -> None:
         await sleep(0)
 
 
-# The resolver of the system cannot be interrupted: names that take it long must not keep anything else waiting.
-_names = ThreadPoolExecutor(16, thread_name_prefix="names")
+def _loop() -> AbstractEventLoop:
+    with _starting:
+        return _started()
+
+
+_starting = Lock()
+
+
+@cache
+def _started() -> AbstractEventLoop:
+    # Not uvloop, which reads on while a host sends more than can be read, and does not see when we hang up.
+    loop = SelectorEventLoop()
+    Thread(target=loop.run_forever, name="net", daemon=True).start()
+    return loop
+
+
+# The resolver of the system cannot be interrupted, and takes long for names whose servers are silent: many may wait.
+_names = ThreadPoolExecutor(64, thread_name_prefix="names")
 
 
 async def _system_lookup(host: str) -> list[str]:
@@ -260,8 +290,8 @@ async def _system_lookup(host: str) -> list[str]:
 
 def _redirected(target: Target, response: ClientResponse) -> Target | None:
     try:
-        there = check_url(urljoin(target.url, response.headers.get("Location", "")))
-    except (NotAccepted, ValueError):
+        there = check_url(urljoin(target.url, response.headers["Location"]))
+    except (KeyError, NotAccepted, ValueError):
         return None
     return there if there.origin == target.origin else None
 
@@ -291,7 +321,7 @@ def _too_large(target: Target, profile: Profile) -> NotFetched:
 
 
 def _max_age(response: ClientResponse) -> int | None:
-    said = response.headers.get("Cache-Control", "").lower()
+    said = ", ".join(response.headers.getall("Cache-Control", ())).lower()
     if "no-store" in said or "no-cache" in said:
         return 0
     match = _MAX_AGE.search(said)

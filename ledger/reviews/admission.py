@@ -23,11 +23,15 @@ from ledger.log.sequencer import Integrated
 from ledger.reviews import evidence, stays
 from ledger.reviews.desk import Desk, counted
 from ledger.reviews.receipts import Accepted, known_receipt, receipt_of
-from ledger.store.limiter import DAY, Limit
+from ledger.store.limiter import DAY, HOUR, Limit
 
 KIND = "ReviewSubmission"
 REVIEWS_PER_PERSON = Limit(
     "reviews/person", 20, DAY, 20, "quota_exceeded", "one person may submit 20 reviews in a day, at all hosts together"
+)
+# Whoever has a domain has any number of hosts in it, which take long to answer.
+HOSTS_PER_PERSON = Limit(
+    "hosts/person", 60, HOUR, 60, "quota_exceeded", "one person may have hosts' domains looked up 60 times in an hour"
 )
 # Trust in issuers changes a few times a year; that it changes again and again under one review is no accident.
 TRIES = 3
@@ -115,6 +119,8 @@ async def _identify(desk: Desk, body: Mapping[str, Any], chosen: Chosen) -> Gues
 async def _booked(desk: Desk, body: Mapping[str, Any], guest: Guest) -> str:
     """The kind of evidence for the stay. The host is asked for its keys only where they are needed."""
     receipt = evidence.receipt_of(body, guest.did)
+    if not is_offline(body["host_did"]):
+        desk.limiter.spend(HOSTS_PER_PERSON, jcs.dumps(list(guest.person)))
     host = await desk.dids.host(body["host_did"])
     if host.all() & {*guest.keys.values()}:
         raise NotAccepted("self_review", "guest and host have the same key")

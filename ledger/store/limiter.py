@@ -28,7 +28,7 @@ from ledger.errors import TooMany, Unavailable
 from ledger.store.counts import Counts, PostgresCounts, SqliteCounts
 from ledger.store.engine import Store
 
-DAY = 86_400
+DAY, HOUR = 86_400, 3600
 # Every period is some of these, so rows are needed up to a full minute.
 MINUTE = 60
 

@@ -24,7 +24,7 @@ from ledger.identity import contexts
 from ledger.identity.contexts import canonicaliser
 from ledger.identity.guestref import GuestReferences
 from ledger.identity.issuers import distrust, trust
-from ledger.reviews.admission import REVIEWS_PER_PERSON
+from ledger.reviews.admission import HOSTS_PER_PERSON, REVIEWS_PER_PERSON
 from ledger.reviews.listings import add_listing
 from ledger.reviews.responses import RESPONSES_PER_HOST
 from ledger.store.rows import run
@@ -105,7 +105,7 @@ ALSO_DOCUMENTED = {
     "log_forked": "tests/crash/test_restored.py",
 }
 
-BROWN = Person("Brown")
+BROWN, CURIOUS = Person("Brown"), Person("Curious")
 FUTURE = NOW + timedelta(minutes=5, seconds=1)
 REFERENCES = (f"B-{number}" for number in count(100))
 
@@ -383,6 +383,15 @@ def too_many_of_a_person(site: Site, stack: ExitStack) -> Sent:
     for _ in range(REVIEWS_PER_PERSON.burst):
         site.ledger.limiter.spend(REVIEWS_PER_PERSON, jcs.dumps(person))
     return Sent(review(guest))
+
+
+def too_many_lookups(site: Site, stack: ExitStack) -> Sent:
+    """All of one person, though they are of different domains."""
+    for _ in range(HOSTS_PER_PERSON.burst):
+        site.ledger.limiter.spend(
+            HOSTS_PER_PERSON, jcs.dumps([IDV, credential(CURIOUS)["credentialSubject"]["issuer_guest_id"]])
+        )
+    return Sent(review(CURIOUS, Speaker(6, "did:web:any.example", "#key-1")))
 
 
 def too_many_of_a_host(site: Site, stack: ExitStack) -> Sent:
@@ -702,6 +711,7 @@ CASES = [
     # Limits.
     Case("rate_limited", "an address", too_many_from_an_address, alone={"limits": True}, retry_after=2),
     Case("quota_exceeded", "a person", too_many_of_a_person, signed=True, retry_after=4320),
+    Case("quota_exceeded", "domains", too_many_lookups, signed=True, retry_after=60),
     Case("quota_exceeded", "a host", too_many_of_a_host, signed=True, alone={}, retry_after=60),
     Case("busy", "at the door", no_room_at_the_door, alone={}, retry_after=5),
     Case("busy", "graphs", no_room_for_graphs, alone={}, retry_after=5),
