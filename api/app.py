@@ -22,6 +22,8 @@ MAX_BODY = 256 * 1024
 # Threads that make answers. On SQLite that is work for the interpreter, and more threads only stand in each other's
 # way; with PostgreSQL they wait for it.
 SQLITE_READERS, POSTGRESQL_READERS = 2, 8
+# That are under way at once; whoever comes then is told to come back.
+MOST_SUBMISSIONS = 100
 
 
 def create_app(
@@ -36,11 +38,12 @@ def create_app(
     base_url = base_url or ledger.settings.base_url
     # A context that has changed must stop the start, not the first review.
     canonicaliser()
-    desk = ledger.desk(base_url)
+    # Whoever needs nobody's answer goes on while others wait for theirs.
+    desk = ledger.desk(base_url, most_asking=MOST_SUBMISSIONS // 2)
 
     count = SQLITE_READERS if ledger.store.is_sqlite else POSTGRESQL_READERS
     readers = ThreadPoolExecutor(count, thread_name_prefix="answers")
-    intake, answers = Intake(), AnswerCache()
+    intake, answers = Intake(most=MOST_SUBMISSIONS), AnswerCache()
 
     async def start() -> None:
         ledger.sequencer.start()

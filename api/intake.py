@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Intake:
     """At most so many are inside, and whoever comes then is told to come back."""
 
-    def __init__(self, *, most: int = 100) -> None:
+    def __init__(self, *, most: int) -> None:
         self._most = most
         self._inside = 0
         self._loop = uvloop.new_event_loop()

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from nacl.signing import SigningKey
 
@@ -70,13 +71,13 @@ class Ledger:
         draft = make_draft("policy", {"policy": policy.HASH}, key=_policy_key())
         return self.reader.known(_policy_key()) is None and not self.sequencer.append([draft])[0].repeated
 
-    def desk(self, domain: str | None = None) -> Desk:
+    def desk(self, domain: str | None = None, **options: Any) -> Desk:
         """Where reviews and responses are handed in, made for `domain`: by default the ledger's base URL."""
         domain = domain or self.settings.base_url
         log = (self.store, self.reader, self.sequencer, self.registries)
         dids = Resolution(self.fetcher, self.clock, self.archive, self.limiter)
         statuses = StatusLists(self.fetcher, self.clock, self.registries.newest)
-        return Desk(*log, self.keys, self.limiter, self.clock, domain, dids, statuses)
+        return Desk(*log, self.keys, self.limiter, self.clock, domain, dids, statuses, **options)
 
     def close(self) -> None:
         """Finish what is queued, and let go of the database."""
@@ -159,7 +160,7 @@ def open_ledger(
         store.close()
         raise
     verifier = Verifier(origin, ED25519, bytes(key.verify_key))
-    registries, limiter, archive = Registries(reader), Limiter(store, keys.booking, clock), KeyArchive(store)
+    registries, limiter, archive = Registries(reader), Limiter(store, keys.booking, clock), KeyArchive(store, clock)
     fetcher = Fetcher(user_agent(settings.base_url), development)
     watch = Watch(store, registries, archive, fetcher, clock)
     log = (store, sequencer, reader, registries)

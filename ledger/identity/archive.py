@@ -1,7 +1,7 @@
 """The keys that hosts have had: every resolution of a host's did:web is remembered (design: host keys).
 
 A stay receipt is signed at booking time and read months later; by then the host may have other keys, or be gone. Hosts'
-DIDs and keys are public. Guests' DIDs are never remembered.
+DIDs and keys are public. Who is remembered must have shown to be a host: guests never are.
 """
 
 from dataclasses import dataclass
@@ -11,13 +11,17 @@ from threading import Lock
 
 from ledger.canon import jcs, multikey
 from ledger.canon.times import format_time, parse_time
+from ledger.clock import Clock
 from ledger.identity.did import Keys
 from ledger.store.engine import Store
 from ledger.store.rows import run
 
 OVERLAP = timedelta(days=1)
+# Of one host. Whoever has had so many does not use them.
+MOST_KEYS = 200
 
-_SEEN = "SELECT fingerprint, changed_at FROM did_document WHERE did = ?"
+_SEEN = "SELECT fingerprint FROM did_document WHERE did = ?"
+_COUNT = "SELECT count(*) FROM did_key WHERE did = ?"
 _FIRST = "INSERT INTO did_document (did, fingerprint, changed_at) VALUES (?, ?, NULL)"
 _CHANGED = "UPDATE did_document SET fingerprint = ?, changed_at = ? WHERE did = ?"
 _KEY = (
@@ -25,6 +29,7 @@ _KEY = (
     "ON CONFLICT (did, method, multikey) DO UPDATE SET last_seen = excluded.last_seen "
     "WHERE did_key.last_seen < excluded.last_seen"
 )
+_AGAIN = "UPDATE did_key SET last_seen = ? WHERE did = ? AND method = ? AND multikey = ? AND last_seen < ?"
 _KEYS = (
     "SELECT method, multikey, first_seen, last_seen FROM did_key WHERE did = ? ORDER BY first_seen, method, multikey"
 )
@@ -51,8 +56,9 @@ class Remembered:
 class KeyArchive:
     """Shared by threads. When keys changed is known without asking the database: every answer about a host says it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
         self._lock = Lock()
         self._changes: dict[str, str] = {}
         self._newest = ""
@@ -67,17 +73,20 @@ class KeyArchive:
         fingerprint = sha256(jcs.dumps([list(each) for each in found])).digest()
         with self._store.write() as connection:
             seen = run(connection, _SEEN, (name,))
-            changed_at = None
+            changed = bool(seen) and bytes(seen[0][0]) != fingerprint
             if not seen:
                 run(connection, _FIRST, (name, fingerprint))
-            elif bytes(seen[0][0]) != fingerprint:
-                # Never back, though the clock should be.
-                changed_at = max(at, seen[0][1] or at)
-                run(connection, _CHANGED, (fingerprint, changed_at, name))
-            for method, key in found:
-                run(connection, _KEY, (name, method, key, at, at))
-        if changed_at is not None:
-            self._learn([(name, changed_at)])
+            elif changed:
+                run(connection, _CHANGED, (fingerprint, at, name))
+            # What was there first stays: a host that has ever new keys must not make us forget the old ones.
+            if run(connection, _COUNT, (name,))[0][0] < MOST_KEYS:
+                for method, key in found:
+                    run(connection, _KEY, (name, method, key, at, at))
+            else:
+                for method, key in found:
+                    run(connection, _AGAIN, (at, name, method, key, at))
+        if changed:
+            self._learn([(name, at)])
 
     def recall(self, name: str) -> list[Remembered]:
         """All keys that a host has had, the oldest first."""
@@ -90,13 +99,15 @@ class KeyArchive:
 
     def refresh(self) -> None:
         """Learn what other processes have seen, whose clocks may be behind."""
-        since = format_time(parse_time(self._newest) - OVERLAP) if self._newest else ""
+        # Nor does one that was ahead hide what comes now.
+        newest = min(self._newest, format_time(self._clock()))
+        since = format_time(parse_time(newest) - OVERLAP) if newest else ""
         with self._store.read() as connection:
             self._learn(run(connection, _CHANGES, (since,)))
 
     def _learn(self, changes: list[tuple[str, str]]) -> None:
         with self._lock:
-            news = {name: at for name, at in changes if self._changes.get(name, "") < at}
+            news = {name: at for name, at in changes if self._changes.get(name) != at}
             if news:
                 self._changes |= news
                 self._newest = max(self._newest, *news.values())

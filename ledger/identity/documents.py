@@ -5,6 +5,7 @@ Only Ed25519 keys that may assert are of use here. A document may list whatever 
 its owner's or tells its secret is not one of its keys.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,8 +17,12 @@ from ledger.errors import BadKey, NotAccepted
 from ledger.identity.did import Keys, key_of_jwk
 
 MAX_METHODS = 100
+# Of those, the keys that may assert: nobody signs with more, and all are remembered of a host.
+MAX_KEYS = 16
 _MULTIKEYS = ("Multikey", "Ed25519VerificationKey2020")
 _JWKS = ("JsonWebKey", "JsonWebKey2020")
+# As a proof can name it, and a database can keep it.
+_NAME = re.compile(r"[!-~]{1,512}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,8 @@ def read_document(value: Any, name: str) -> Document:
             if listed.get(method.id, method) != method:
                 raise NotAccepted("did_document_invalid", f"{method.id} is the name of two keys")
             found[method.id] = method
+    if len(found) > MAX_KEYS:
+        raise NotAccepted("did_document_invalid", f"more than {MAX_KEYS} keys may assert for {name}")
     return Document(name, tuple(found.values()))
 
 
@@ -87,6 +94,8 @@ def _methods(entry: Any, owner: str) -> Iterator[Method]:
         return
     try:
         id_, kind = _absolute(entry["id"], owner), entry.get("type")
+        if not _NAME.fullmatch(id_):
+            return
         if owner.startswith("did:") and not id_.startswith(f"{owner}#"):
             return
         if kind in _MULTIKEYS:

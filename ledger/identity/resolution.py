@@ -4,12 +4,14 @@ Whoever holds the domain holds the DID. What is signed now needs a key that is i
 booking time may have been signed by one that was in it then.
 """
 
-from asyncio import to_thread
-from collections.abc import Sequence
+from asyncio import Task, create_task, get_running_loop, shield
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
-from ledger.canon import did
+from ledger.canon import did, multikey
 from ledger.clock import Clock
 from ledger.errors import NotAccepted, NotFetched, StaylogError, TooMany, Unavailable
 from ledger.identity.archive import KeyArchive, Remembered
@@ -18,12 +20,22 @@ from ledger.identity.documents import Document, read_document
 from ledger.net.fetch import DID, Fetcher
 from ledger.net.guard import check_url
 from ledger.net.lookups import FAILURE_SECONDS, Found, Lookups, lifetime
-from ledger.store.limiter import Limit, Limiter
+from ledger.store.limiter import HOUR, Limit, Limiter
 
 LONGEST_SECONDS = 300
 MOST_KEPT = 10_000
-# A domain may hold any number of DIDs, and a stranger may name them all.
-PER_DOMAIN = Limit("did/domain", 600, 3600, 600, "fetch_too_often", "one domain is asked for 600 DIDs in an hour")
+# A domain may hold any number of DIDs, and a stranger may name them all. Those that were seen before are not counted.
+NEW_PER_DOMAIN = Limit("did/domain", 600, HOUR, 600, "fetch_too_often", "one domain is asked for 600 new DIDs an hour")
+
+
+@dataclass(slots=True)
+class Resolved:
+    """A document as it was at a time; whether that is in the archive, and who is putting it there."""
+
+    document: Document
+    at: datetime
+    remembered: bool = False
+    remembering: "Task[None] | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,8 @@ class HostKeys:
 
     current: Keys | StaylogError
     remembered: Sequence[Remembered] = ()
+    # Where the ones of now are from, if they had to be looked up.
+    resolved: Resolved | None = None
 
     def now(self) -> Keys:
         """For what is said now."""
@@ -45,19 +59,11 @@ class HostKeys:
         then = [each.key for each in self.remembered if each.method == method and each.covers(created)]
         return [*([now[method]] if method in now else []), *then]
 
-    def all(self) -> set[bytes]:
-        """Whenever it had them."""
-        now = set() if isinstance(self.current, StaylogError) else {*self.current.values()}
-        return now | {each.key for each in self.remembered}
-
-
-@dataclass(slots=True)
-class Resolved:
-    """A document as it was at a time; whether that is in the archive."""
-
-    document: Document
-    at: datetime
-    remembered: bool = False
+    def shares(self, keys: Iterable[bytes]) -> bool:
+        """Whether it has one of these keys, or had it."""
+        others = {multikey.encode(key) for key in keys}
+        now = () if isinstance(self.current, StaylogError) else self.current.values()
+        return not others.isdisjoint([*map(multikey.encode, now), *(each.multikey for each in self.remembered)])
 
 
 class Resolution:
@@ -70,7 +76,8 @@ class Resolution:
         self._clock = clock
         self._archive = archive
         self._limiter = limiter
-        self._documents: Lookups[str, Resolved] = Lookups(self._look_up, clock, most=MOST_KEPT)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="archive")
+        self._documents: Lookups[tuple[str, bool], Resolved] = Lookups(self._look_up, clock, most=MOST_KEPT)
 
     async def guest(self, name: str) -> Keys:
         """The keys by which a guest may say something now. They are not remembered, nor is the guest."""
@@ -88,36 +95,50 @@ class Resolution:
         if is_offline(name):
             return HostKeys(offline(name))
         try:
-            resolved = await self.resolve(name)
+            resolved = await self.resolve(name, counted=True)
         except (NotFetched, NotAccepted) as failure:
             message, wait = _unknown(name, failure)
             passing = Unavailable("host_did_unavailable", message, retry_after=wait)
             # That somebody may not be asked does not pass.
             return HostKeys(failure if failure.code == "address_not_allowed" else passing, self._recall(name))
-        await self._remember(resolved)
-        return HostKeys(resolved.document.keys(self._clock()), self._recall(name))
+        return HostKeys(resolved.document.keys(self._clock()), self._recall(name), resolved)
 
-    async def resolve(self, name: str) -> Resolved:
-        """The document of a did:web, at most five minutes old."""
-        return await self._documents.get(did.check(name))
+    async def remember(self, keys: HostKeys) -> None:
+        """What was seen of a host, once for each time that it was fetched. For who has shown to be one: anybody may
+        call a guest a host."""
+        resolved = keys.resolved
+        if self._archive is None or resolved is None or resolved.remembered:
+            return
+        if resolved.remembering is None:
+            resolved.remembering = create_task(self._remember(self._archive, resolved))
+        await shield(resolved.remembering)
 
-    async def _look_up(self, name: str) -> Found[Resolved]:
+    async def _remember(self, archive: KeyArchive, resolved: Resolved) -> None:
+        document, at = resolved.document, resolved.at
+        work = partial(archive.remember, document.id, document.keys(at), at)
+        try:
+            # It waits for whoever writes the log.
+            await get_running_loop().run_in_executor(self._writer, work)
+            resolved.remembered = True
+        finally:
+            resolved.remembering = None
+
+    async def resolve(self, name: str, *, counted: bool = False) -> Resolved:
+        """The document of a did:web, at most five minutes old. What a stranger names is counted; for a guest's DID an
+        issuer has vouched."""
+        return await self._documents.get((did.check(name), counted))
+
+    async def _look_up(self, question: tuple[str, bool]) -> Found[Resolved]:
+        name, counted = question
         target = check_url(document_url(name))
-        if self._limiter is not None:
+        if counted and self._limiter is not None and not self._recall(name):
             try:
-                self._limiter.spend(PER_DOMAIN, target.host)
+                self._limiter.take(NEW_PER_DOMAIN, target.host)
             except TooMany as refusal:
                 raise NotFetched("fetch_too_often", refusal.message, retry_after=refusal.retry_after) from None
         fetched = await self._fetcher.fetch(target.url, DID)
         document = read_document(fetched.json(), name)
         return Found(Resolved(document, self._clock()), lifetime(fetched.max_age, LONGEST_SECONDS))
-
-    async def _remember(self, resolved: Resolved) -> None:
-        if self._archive is not None and not resolved.remembered:
-            document, at = resolved.document, resolved.at
-            # It waits for whoever writes the log.
-            await to_thread(self._archive.remember, document.id, document.keys(at), at)
-            resolved.remembered = True
 
     def _recall(self, name: str) -> list[Remembered]:
         return self._archive.recall(name) if self._archive is not None else []

@@ -6,9 +6,10 @@ for an hour at most.
 """
 
 import zlib
-from asyncio import to_thread
+from asyncio import get_running_loop
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -66,6 +67,7 @@ class StatusLists:
         self._fetcher = fetcher
         self._clock = clock
         self._trust = trust
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="lists")
         self._lists: Lookups[ListName, StatusList] = Lookups(self._look_up, clock, most=MOST_KEPT)
 
     async def require_good(self, credential: Credential) -> None:
@@ -83,16 +85,19 @@ class StatusLists:
     async def _check(self, credential: Credential, entry: Mapping[str, Any]) -> None:
         url, purpose = entry["statusListCredential"], entry["statusPurpose"]
         require_own(url, credential.issuer)
+        name = ListName(credential.role, credential.issuer, url)
         try:
-            found = await self._lists.get(ListName(credential.role, credential.issuer, url))
+            found = await self._lists.get(name)
+            if found.key not in self._trust().keys(name.role, name.issuer, None):
+                # It was signed by a key that counted then; the issuer may have another one by now.
+                self._lists.forget(name)
+                found = await self._lists.get(name)
         except NotFetched as failure:
             raise Unavailable(
                 "status_unavailable",
                 f"whether the credential was revoked cannot be looked up now ({failure.code}): {failure.message}",
                 retry_after=failure.retry_after or FAILURE_SECONDS,
             ) from failure
-        if found.key not in self._trust().keys(credential.role, credential.issuer, None):
-            raise NotAccepted("status_invalid", "the key that signed the status list is not trusted any more")
         if purpose not in found.purposes:
             raise NotAccepted("status_invalid", f"the status list {url} is not about {purpose}")
         if found.is_set(int(entry["statusListIndex"])):
@@ -107,10 +112,10 @@ class StatusLists:
         def read() -> Found[StatusList]:
             document = fetched.json()
             found = read_list(document, name.url, name.issuer, keys, now, contexts.canonicaliser().canonize)
-            return Found(found, _seconds(document, fetched.max_age, now))
+            return Found(found, _seconds(document, fetched.max_age, self._clock()))
 
         # A megabyte is parsed, hashed and unpacked: others need not wait for it.
-        return await to_thread(read)
+        return await get_running_loop().run_in_executor(self._readers, read)
 
 
 def read_list(document: Any, url: str, issuer: str, keys: list[bytes], now: datetime, canonize: Canonize) -> StatusList:
@@ -137,12 +142,12 @@ def read_list(document: Any, url: str, issuer: str, keys: list[bytes], now: date
 
 def unpack(encoded: str) -> bytes:
     """The bits of `encodedList`, and nothing beyond what a list may have, however small it was packed."""
-    packed = urlsafe_b64decode(encoded[1:] + "=" * (-len(encoded[1:]) % 4))
     stream = zlib.decompressobj(wbits=_GZIP)
     try:
+        packed = urlsafe_b64decode(encoded[1:] + "=" * (-len(encoded[1:]) % 4))
         bits = stream.decompress(packed, MAX_BYTES + 1)
-    except zlib.error:
-        raise NotAccepted("status_invalid", "the status list is not packed by gzip") from None
+    except (ValueError, zlib.error):
+        raise NotAccepted("status_invalid", "the status list is not base64url of what gzip packed") from None
     if len(bits) > MAX_BYTES:
         raise NotAccepted("status_invalid", f"the status list has more than {MAX_BYTES * 8} places")
     if not stream.eof or stream.unused_data:

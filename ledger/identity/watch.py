@@ -136,6 +136,9 @@ class Watch:
             except StaylogError as error:
                 # The database is away, most likely; others say so more loudly.
                 _logger.warning("issuers were not looked at: %s", error.code)
+            except Exception:
+                # A fault of ours must not be the end of all looking.
+                _logger.exception("issuers were not looked at")
 
 
 def _sighting(row: Sequence[str], pinned: set[str]) -> Sighting:

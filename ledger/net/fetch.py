@@ -1,8 +1,8 @@
 """The one fetcher (design: one guarded fetcher): https, JSON, bounded in time and size, at addresses that were checked.
 
 The address that is checked is the one that is connected: what the resolver said is looked at, and each socket is made
-for an address that is looked at again, so that no second answer of the resolver comes between. Nothing of the
-environment takes part: no proxies, no cookies, no `.netrc`.
+for an address that is looked at again, so that no second answer of the resolver comes between. There are no proxies, no
+cookies, no `.netrc`.
 
 A thread of its own does it for the whole process: strangers may send what takes long to read, and nobody who takes in
 reviews should wait for that.
@@ -21,7 +21,7 @@ from asyncio import (
     timeout,
     wrap_future,
 )
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -43,8 +43,9 @@ from ledger.net.development import NONE, Development
 from ledger.net.guard import Target, check_url, is_public, require_public
 
 PORT = 443
-# To one host at once, whoever asks: nobody is to be flooded by way of us.
-MOST_PER_HOST = 2
+# Of one kind to one host at once, whoever asks, and how many more may wait: nobody is to be flooded by way of us, and
+# what strangers name does not hold up what is asked of an issuer.
+MOST_PER_HOST, MOST_WAITING = 4, 64
 KIB = 1024
 # Documents have many types that are JSON; what came is looked at in any case.
 ACCEPT = "application/json, */*;q=0.1"
@@ -65,6 +66,14 @@ class Profile:
     max_bytes: int
     seconds: float
     redirects: int = 0
+    # Whether only those are asked whom the operator trusts.
+    trusted: bool = False
+
+    @property
+    def most_received(self) -> int:
+        """All that a connection may bring, with TLS, headers and chunks: whoever sends small pieces, or interim answers
+        without end, would keep us busy."""
+        return 2 * self.max_bytes + 64 * KIB
 
 
 LISTING = Profile("listing", 256 * KIB, 10, redirects=3)
@@ -73,7 +82,7 @@ CREDENTIAL = Profile("credential", 64 * KIB, 3)
 DID = Profile("did", 64 * KIB, 3)
 JWKS = Profile("jwks", 64 * KIB, 3)
 DISCOVERY = Profile("discovery", 64 * KIB, 3)
-STATUS_LIST = Profile("status_list", 1024 * KIB, 3)
+STATUS_LIST = Profile("status_list", 1024 * KIB, 3, trusted=True)
 OFFER = Profile("offer", 64 * KIB, 5)
 HINT = Profile("hint", 64 * KIB, 3)
 CALLBACK = Profile("callback", 64 * KIB, 5)
@@ -105,8 +114,8 @@ class Fetcher:
     def __init__(self, agent: str, development: Development = NONE, lookup: Lookup | None = None) -> None:
         self._agent = agent
         self.development = development
-        self._lookup = lookup or _system_lookup
-        self._hosts: dict[str, tuple[Semaphore, int]] = {}
+        self._lookup = lookup
+        self._hosts: dict[tuple[str, str], tuple[Semaphore, int]] = {}
 
     async def fetch(self, url: str, profile: Profile, body: bytes | None = None) -> Fetched:
         """What is at `url`; `body`, which is JSON, is posted there. NotAccepted when it may not be asked, NotFetched
@@ -123,7 +132,7 @@ class Fetcher:
     async def _fetch(self, target: Target, profile: Profile, body: bytes | None) -> Fetched:
         asked = target.url
         try:
-            async with timeout(profile.seconds), self._place(target.host):
+            async with timeout(profile.seconds), self._place(target.host, profile):
                 for _ in range(profile.redirects + 1):
                     answer = await self._ask(target, profile, body)
                     if isinstance(answer, Fetched):
@@ -149,7 +158,7 @@ class Fetcher:
         headers = {"User-Agent": self._agent, "Accept": ACCEPT, "Accept-Encoding": "identity"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        async with self._session() as session:
+        async with self._session(target, profile) as session:
             # As it was checked: nothing in it is spelled in another way on the way out.
             url = URL(target.url, encoded=True)
             method = "GET" if body is None else "POST"
@@ -167,17 +176,21 @@ class Fetcher:
                 return Fetched(target.url, await _read(target, response, profile), _max_age(response))
 
     @asynccontextmanager
-    async def _session(self) -> AsyncIterator[ClientSession]:
+    async def _session(self, target: Target, profile: Profile) -> AsyncIterator[ClientSession]:
         """One for each question: nothing is left over from the last one."""
-        made: list[socket.socket] = []
+        made: list[_Socket] = []
 
         def make(info: Any) -> socket.socket:
+            # aiohttp would ask again on another connection when one breaks off: not after anything was said on it.
+            if any(each.left < profile.most_received for each in made):
+                raise PermissionError("a host is asked once")
             made.append(self._socket(info))
+            made[-1].left = profile.most_received
             return made[-1]
 
         connector = TCPConnector(
             ssl=self._tls,
-            resolver=_Resolver(self._addresses),
+            resolver=_Resolver(partial(self._addresses, profile)),
             use_dns_cache=False,
             force_close=True,
             socket_factory=make,
@@ -191,37 +204,44 @@ class Fetcher:
                 trust_env=False,
             ) as session:
                 yield session
+        except (ClientError, OSError):
+            if any(each.left < 0 for each in made):
+                raise _too_large(target, profile) from None
+            raise
         finally:
             await _hang_up(made)
 
     @asynccontextmanager
-    async def _place(self, host: str) -> AsyncIterator[None]:
+    async def _place(self, host: str, profile: Profile) -> AsyncIterator[None]:
         """One of the few that may ask a host at once."""
-        places, users = self._hosts.get(host) or (Semaphore(MOST_PER_HOST), 0)
-        self._hosts[host] = places, users + 1
+        key = host, profile.name
+        places, users = self._hosts.get(key) or (Semaphore(MOST_PER_HOST), 0)
+        if users >= MOST_PER_HOST + MOST_WAITING:
+            raise NotFetched("fetch_too_often", f"too many wait for {host} already", retry_after=1)
+        self._hosts[key] = places, users + 1
         try:
             async with places:
                 yield
         finally:
-            places, users = self._hosts.pop(host)
+            places, users = self._hosts.pop(key)
             if users > 1:
-                self._hosts[host] = places, users - 1
+                self._hosts[key] = places, users - 1
 
-    async def _addresses(self, host: str, port: int) -> list[tuple[str, int]]:
+    async def _addresses(self, profile: Profile, host: str, port: int) -> list[tuple[str, int]]:
         if host in self.development.hosts:
             return [self.development.hosts[host]]
-        addresses = await self._lookup(host)
+        addresses = await (self._lookup(host) if self._lookup else _system_lookup(host, profile))
         if not addresses:
             raise NotFetched("fetch_unresolved", f"the name {host} has no address")
         require_public(host, addresses)
         return [(address, port) for address in addresses]
 
-    def _socket(self, info: Any) -> socket.socket:
+    def _socket(self, info: Any) -> "_Socket":
         """A socket for an address, whoever says that it should be connected."""
         family, kind, protocol, _, address = info
         if not is_public(address[0]) and address[:2] not in self.development.hosts.values():
             raise PermissionError("not an address of the public internet")
-        return socket.socket(family, kind, protocol)
+        return _Socket(family, kind, protocol)
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -229,6 +249,27 @@ class Fetcher:
         if self.development.ca is not None:
             context.load_verify_locations(self.development.ca)
         return context
+
+
+class _Socket(socket.socket):
+    """Brings so much, and then breaks off."""
+
+    left = 0
+
+    def recv(self, *given: Any) -> bytes:
+        data = super().recv(*given)
+        self._count(len(data))
+        return data
+
+    def recv_into(self, *given: Any) -> int:
+        count = super().recv_into(*given)
+        self._count(count)
+        return count
+
+    def _count(self, received: int) -> None:
+        self.left -= received
+        if self.left < 0:
+            raise ConnectionAbortedError("more came than was asked for")
 
 
 class _Resolver(AbstractResolver):
@@ -249,7 +290,7 @@ class _Resolver(AbstractResolver):
         """There is nothing to let go of."""
 
 
-async def _hang_up(sockets: list[socket.socket]) -> None:
+async def _hang_up(sockets: Sequence[socket.socket]) -> None:
     """End connections now: TLS would wait half a minute for a host that does not say goodbye."""
     for each in sockets:
         with suppress(OSError):
@@ -277,14 +318,16 @@ def _started() -> AbstractEventLoop:
     return loop
 
 
-# The resolver of the system cannot be interrupted, and takes long for names whose servers are silent: many may wait.
-_names = ThreadPoolExecutor(64, thread_name_prefix="names")
+# The resolver of the system cannot be interrupted, and takes long for names whose servers are silent: many may wait,
+# and those of strangers do not hold up the others.
+_strangers = ThreadPoolExecutor(64, thread_name_prefix="names")
+_trusted = ThreadPoolExecutor(8, thread_name_prefix="issuers")
 
 
-async def _system_lookup(host: str) -> list[str]:
+async def _system_lookup(host: str, profile: Profile) -> list[str]:
     # With a dot at the end it is the whole name: the domains that the machine searches are its own.
     look = partial(socket.getaddrinfo, f"{host}.", PORT, type=socket.SOCK_STREAM)
-    found = await get_running_loop().run_in_executor(_names, look)
+    found = await get_running_loop().run_in_executor(_trusted if profile.trusted else _strangers, look)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

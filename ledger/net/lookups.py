@@ -15,6 +15,8 @@ FAILURE_SECONDS, MOST_FAILURE_SECONDS = 30, 300
 # What its server would not have kept at all is kept for that long.
 LEAST_SECONDS = 60
 
+SWEEP = timedelta(minutes=1)
+
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
@@ -49,10 +51,13 @@ class Lookups(Generic[K, T]):
         self._most = most
         self._kept: OrderedDict[K, _Kept[T]] = OrderedDict()
         self._under_way: dict[K, Task[_Kept[T]]] = {}
+        self._swept = clock()
 
     async def get(self, key: K) -> T:
         """What is known of `key`, or is found out now. NotFetched says when to ask again."""
-        now, kept = self._clock(), self._kept.get(key)
+        now = self._clock()
+        self._sweep(now)
+        kept = self._kept.get(key)
         if kept is None or not kept.is_fresh(now):
             # On its own: whoever asked first may go away.
             kept = await shield(self._under_way.get(key) or self._begin(key))
@@ -66,6 +71,17 @@ class Lookups(Generic[K, T]):
         if isinstance(outcome, NotAccepted):
             raise NotAccepted(outcome.code, outcome.message)
         return outcome
+
+    def forget(self, key: K) -> None:
+        """It is looked up again when somebody asks."""
+        self._kept.pop(key, None)
+
+    def _sweep(self, now: datetime) -> None:
+        """Once a minute, what is good no more: some of it should not be remembered for longer than it has to be."""
+        if not self._swept <= now < self._swept + SWEEP:
+            self._swept = now
+            for key in [key for key, kept in self._kept.items() if not kept.is_fresh(now)]:
+                del self._kept[key]
 
     def _begin(self, key: K) -> "Task[_Kept[T]]":
         task = self._under_way[key] = create_task(self._find_out(key))

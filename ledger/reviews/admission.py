@@ -110,9 +110,9 @@ async def _identify(desk: Desk, body: Mapping[str, Any], chosen: Chosen) -> Gues
     credential = verify() if chosen[0] == proofs.EDDSA_JCS else await desk.aside(verify)
     if keys is None:
         # Only now that an issuer has vouched for it: a stranger's word sends us nowhere.
-        keys = await desk.dids.guest(guest)
+        keys = await desk.asked(desk.dids.guest(guest))
         statements.authenticate(body, keys)
-    await desk.statuses.require_good(credential)
+    await desk.asked(desk.statuses.require_good(credential))
     return Guest(guest, keys, credential, registry.newest)
 
 
@@ -121,10 +121,15 @@ async def _booked(desk: Desk, body: Mapping[str, Any], guest: Guest) -> str:
     receipt = evidence.receipt_of(body, guest.did)
     if not is_offline(body["host_did"]):
         desk.limiter.spend(HOSTS_PER_PERSON, jcs.dumps(list(guest.person)))
-    host = await desk.dids.host(body["host_did"])
-    if host.all() & {*guest.keys.values()}:
+    host = await desk.asked(desk.dids.host(body["host_did"]))
+    # A change of its keys is seen, whatever becomes of the review.
+    if desk.is_host(body["host_did"]):
+        await desk.dids.remember(host)
+    if host.shares(guest.keys.values()):
         raise NotAccepted("self_review", "guest and host have the same key")
-    return evidence.judge(receipt, host, domain=desk.domain, now=desk.clock())
+    booked = evidence.judge(receipt, host, domain=desk.domain, now=desk.clock())
+    await desk.dids.remember(host)
+    return booked
 
 
 def _booking_key(desk: Desk, body: Mapping[str, Any], who: bytes) -> bytes:

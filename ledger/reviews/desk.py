@@ -7,7 +7,7 @@ or for the log. Threads of their own would take each other the interpreter at ev
 import hmac
 import os
 from asyncio import get_running_loop, wrap_future
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +32,7 @@ from ledger.reviews.stays import EVERYWHERE
 from ledger.settings import service_did
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
+from ledger.turns import Places
 
 T = TypeVar("T")
 
@@ -50,12 +51,16 @@ class Desk:
     domain: str
     dids: Resolution
     statuses: StatusLists
+    # How many may wait for what somebody else answers.
+    most_asking: int = 1000
     random: Callable[[int], bytes] = os.urandom
     references: GuestReferences = field(init=False)
     _aside: ThreadPoolExecutor = field(init=False)
+    _asking: Places = field(init=False)
 
     def __post_init__(self) -> None:
         self.references = GuestReferences(self.keys.peppers)
+        self._asking = Places("an answer of somebody else", self.most_asking)
         # Nine may be with the canonicaliser of graphs; the tenth is told that they are.
         self._aside = ThreadPoolExecutor(10, thread_name_prefix="aside")
 
@@ -82,6 +87,15 @@ class Desk:
     async def aside(self, work: Callable[[], T]) -> T:
         """What takes so long that others need not wait for it."""
         return await get_running_loop().run_in_executor(self._aside, work)
+
+    async def asked(self, question: Awaitable[T]) -> T:
+        """What somebody else answers."""
+        with self._asking:
+            return await question
+
+    def is_host(self, name: str) -> bool:
+        """Whether the log knows it as one."""
+        return self.reader.record(name, self.reader.published.size) is not None
 
     async def placed(self, queued: "Future[Integrated]") -> Integrated:
         """The draft in the log; or Uncertain, when it may be there though nobody can say so."""

@@ -33,7 +33,9 @@ async def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
         if body["host_did"] != review.entry.host:
             raise NotAccepted("not_the_host", "this is a review of another host")
         host = statements.claimed(body, KIND, domain=desk.domain, now=desk.clock())
-        statements.authenticate(body, (await desk.dids.host(host)).now())
+        keys = await desk.asked(desk.dids.host(host))
+        statements.authenticate(body, keys.now())
+        await desk.dids.remember(keys)
         with desk.signing_refusals(submitted), desk.limiter.spending(RESPONSES_PER_HOST, body["host_did"]):
             draft = _draft(desk, body, submitted, review.index, replay_key)
             placed = await _place(desk, draft)

@@ -62,7 +62,7 @@ def test_what_is_refused_inside_is_refused_outside(intake: Intake) -> None:
 @pytest.mark.parametrize("close", [False, True])
 def test_what_was_begun_is_finished_though_nobody_waits(close: bool) -> None:
     """When whoever asked has gone, and when the service shuts down."""
-    intake = Intake()
+    intake = Intake(most=100)
     intake.start()
     began, go, finished = Event(), Event(), Event()
 

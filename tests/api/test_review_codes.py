@@ -479,7 +479,7 @@ def no_room_at_the_door(site: Site, stack: ExitStack) -> Sent:
 _intakes: list[Intake] = []
 
 
-def narrow() -> Intake:
+def narrow(**_: Any) -> Intake:
     _intakes.append(Intake(most=1))
     return _intakes[-1]
 

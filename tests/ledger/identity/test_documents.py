@@ -8,7 +8,7 @@ import pytest
 
 from ledger.canon.times import format_time
 from ledger.errors import NotAccepted
-from ledger.identity.documents import MAX_METHODS, read_document, read_key
+from ledger.identity.documents import MAX_KEYS, MAX_METHODS, read_document, read_key
 from tests.identities import IDV, ISSUER, NOW, THIEF, Speaker, did_document
 from tests.ledger.canon.test_ed25519 import SMALL
 
@@ -69,6 +69,9 @@ def test_a_key_in_every_form_that_documents_write_it(document: dict[str, Any]) -
         pytest.param(with_method(id=f"{THIEF.did}#key-1"), id="under another name"),
         pytest.param(with_method(id=None), id="without a name"),
         pytest.param(with_method(id=5), id="named by a number"),
+        pytest.param(with_method(id=f"{NAME}#a\0b"), id="named with what no database keeps"),
+        pytest.param(with_method(id=f"{NAME}#{'a' * 500}"), id="named at length"),
+        pytest.param(with_method(id=f"{NAME}#schl\u00fcssel"), id="named beyond ASCII"),
         pytest.param(with_method(type="X25519KeyAgreementKey2020"), id="of another type"),
         pytest.param(with_method(publicKeyMultibase="zzzz"), id="unreadable"),
         pytest.param(with_method(publicKeyMultibase=5), id="no text"),
@@ -105,6 +108,9 @@ def test_what_is_no_key_of_its_owner_is_left_out(document: dict[str, Any]) -> No
         pytest.param(did_document(HOST, verificationMethod={}), id="methods that are no list"),
         pytest.param(did_document(HOST, assertionMethod="#key-1"), id="one name, not a list"),
         pytest.param(did_document(HOST, assertionMethod=["#key-1"] * (MAX_METHODS + 1)), id="too many"),
+        pytest.param(
+            did_document(*(Speaker(seed, NAME, f"#key-{seed}") for seed in range(1, MAX_KEYS + 2))), id="too many keys"
+        ),
         pytest.param(
             did_document(HOST, verificationMethod=[METHOD, {**METHOD, "publicKeyMultibase": NEXT.multikey}]),
             id="one name for two keys",

@@ -280,6 +280,7 @@ def subject(**changes: Any) -> dict[str, Any]:
         pytest.param(subject(encodedList=packed(bytes(MAX_BYTES + 1))), id="too long"),
         pytest.param(subject(encodedList="u" + packed(bytes(MIN_BYTES))[1:-20]), id="cut off"),
         pytest.param(subject(encodedList="uAAAA"), id="not gzip"),
+        pytest.param(subject(encodedList="uAAAAA"), id="not base64url"),
     ],
 )
 def test_a_list_that_cannot_be_the_one(outside: Outside, document: dict[str, Any]) -> None:
@@ -348,9 +349,21 @@ def test_trust_is_looked_at_each_time(outside: Outside) -> None:
     outside.publish()
     assert outside.verdict() == "good"
     outside.trust = Registry([Issuer("guest", IDV, "trusted", (THIEF.multikey,))])
-    assert outside.verdict() == "status_invalid"
+    assert outside.verdict() == "status_unavailable"
     outside.trust = Registry([])
+    outside.clock.forward(seconds=30)
     assert outside.verdict() == "issuer_not_trusted"
+
+
+def test_an_issuer_with_a_new_key_is_heard_at_once(outside: Outside) -> None:
+    """Though the list by its old one is kept for an hour."""
+    outside.publish()
+    assert outside.verdict() == "good"
+    new = Speaker(31, IDV, "/keys/2")
+    outside.trust = Registry([Issuer("guest", IDV, "trusted", (new.multikey,))])
+    outside.publish(status_list([77], issuer=new))
+    assert outside.verdict() == "credential_revoked"
+    assert outside.asked == 2
 
 
 # Size

@@ -210,7 +210,7 @@ def test_the_thread_looks_and_learns_what_others_have_seen(
 ) -> None:
     monkeypatch.setattr(watch, "WAKE_SECONDS", 0.01)
     neighbourhood.put(f"{IDV}/", published(ISSUER))
-    other = KeyArchive(ledger.ledger.store)
+    other = KeyArchive(ledger.ledger.store, ledger.clock)
     ledger.ledger.watch.start()
     other.remember(COTTAGE, {"#a": HOST.public}, ledger.clock())
     other.remember(COTTAGE, {}, ledger.clock())
