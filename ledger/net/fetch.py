@@ -27,11 +27,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib.metadata import version
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, TraceConfig
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_exceptions import ClientConnectorDNSError
 from yarl import URL
@@ -179,10 +179,14 @@ class Fetcher:
     async def _session(self, target: Target, profile: Profile) -> AsyncIterator[ClientSession]:
         """One for each question: nothing is left over from the last one."""
         made: list[_Socket] = []
+        asked = Event()
+
+        async def ask(*_: Any) -> None:
+            asked.set()
 
         def make(info: Any) -> socket.socket:
-            # aiohttp would ask again on another connection when one breaks off: not after anything was said on it.
-            if any(each.left < profile.most_received for each in made):
+            # aiohttp would ask again on another connection when one breaks off.
+            if asked.is_set():
                 raise PermissionError("a host is asked once")
             made.append(self._socket(info))
             made[-1].left = profile.most_received
@@ -195,9 +199,12 @@ class Fetcher:
             force_close=True,
             socket_factory=make,
         )
+        trace = TraceConfig()
+        trace.on_request_headers_sent.append(ask)
         try:
             async with ClientSession(
                 connector=connector,
+                trace_configs=[trace],
                 cookie_jar=DummyCookieJar(),
                 timeout=ClientTimeout(total=None),
                 auto_decompress=False,

@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from struct import pack, unpack
@@ -35,6 +36,8 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "uvloop": uvloop.new_event_loop,
 }
 PUBLIC = ("20.1.1.1", "2600:1f00::1")
+# The same host has it as well.
+SECOND = "20.1.1.2"
 # Where somebody listens whom nobody outside may reach.
 INSIDE = (
     *("127.0.0.1", "10.0.0.5", "169.254.169.254", "192.168.1.1", "100.64.0.1", "172.16.0.9", "198.18.0.1"),
@@ -57,7 +60,8 @@ LITERALS = (
     *("[::ffff:10.0.0.5]", "[::ffff:a00:5]", "[::10.0.0.5]", "[64:ff9b::10.0.0.5]", "[2002:a00:5::1]", "20.1.1.1"),
     *("[2600:1f00::1]", "１０.0.0.5", "10。0。0。5", "%31%30.0.0.5", "10.0.0.5.", "10.0.0.5%2f.good.example", "①⓪.0.0.5"),
     *("good.example@10.0.0.5", "10.0.0.5#@good.example", "10.0.0.5\\@good.example", "good.example:8080"),
-    *("localhost:8080", "good.example:80", "good.example.", "good.example\t", "10.0.0.5\0.good.example", "good.example:443@10.0.0.5"),
+    *("localhost:8080", "good.example:80", "good.example.", "good.example\t", "10.0.0.5\0.good.example"),
+    "good.example:443@10.0.0.5",
 )  # fmt: skip
 
 
@@ -160,7 +164,7 @@ class Abroad(Neighbourhood):
     async def _start(self) -> asyncio.Server:
         self._tls = self.authority.context("nobody.example")
         self._tls.sni_callback = self._choose
-        return await asyncio.start_server(self._serve, PUBLIC, 443)
+        return await asyncio.start_server(self._serve, [*PUBLIC, SECOND], 443)
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
         # Impostors have a certificate, but not for this name.
@@ -191,7 +195,7 @@ class Attacks:
         }
 
     async def good(self) -> dict[str, str]:
-        answers = {"four": PUBLIC[:1], "six": PUBLIC[1:], "both": PUBLIC}
+        answers = {"four": PUBLIC[:1], "six": PUBLIC[1:], "both": PUBLIC, "all": (*PUBLIC, SECOND)}
         for name, addresses in answers.items():
             self._host(f"{name}.good.example", [addresses])
         self._host("alias.good.example", [])
@@ -285,11 +289,14 @@ class Attacks:
             found[f"{turns}"] = {"outcome": outcome, "asked": asked, "expected": [1] * last + [0] * (4 - last)}
         return found
 
-    async def impostor(self) -> dict[str, str]:
-        found = {}
-        for number, addresses in enumerate((PUBLIC[:1], PUBLIC[1:])):
+    async def impostor(self) -> dict[str, Any]:
+        """Certificates for other names, at one public address and at several."""
+        found: dict[str, Any] = {}
+        before = self._abroad.connections
+        for number, addresses in enumerate((PUBLIC[:1], PUBLIC[1:], PUBLIC, (PUBLIC[0], SECOND))):
             self._host(f"impostor{number}.example", [addresses])
-            found[addresses[0]] = await self._ask(f"https://impostor{number}.example/")
+            found[" ".join(addresses)] = await self._ask(f"https://impostor{number}.example/")
+        found["connections"] = self._abroad.connections - before
         return found
 
     async def identities(self) -> dict[str, str]:
@@ -299,8 +306,8 @@ class Attacks:
         self._abroad.put("https://did.example/.well-known/did.json", {"id": good})
         self._abroad.put("https://did.example/moved/did.json", b"", status=302, location="https://10.0.0.5/")
         self._names.answers["wiki.corp.example"] = [["10.0.0.5"]]
-        self._host("swing.example", [["10.0.0.5"], PUBLIC])
-        resolution = Resolution(self._fetcher, utc_now)
+        self._host("swing.example", [["10.0.0.5"], [*PUBLIC, "10.0.0.5"]])
+        guests, hosts = Resolution(self._fetcher, utc_now), Resolution(self._fetcher, utc_now)
         found = {}
         for name in (
             *(good, "did:web:10.0.0.5", "did:web:10.0.0.5%3A8080", "did:web:127.0.0.1", "did:web:2130706433"),
@@ -308,22 +315,26 @@ class Attacks:
             *("did:web:wiki.corp.example:a:b", "did:web:wiki.corp.example%3A8080", "did:web:did.example%3A8080"),
             *("did:web:swing.example", "did:web:filed.example", "did:web:did.example:moved", "did:web:unknown.example"),
         ):
-            found[f"guest {name}"] = await _outcome(resolution.guest(name))
-            host = await resolution.host(name)
+            found[f"guest {name}"] = await _outcome(guests.guest(name))
+            host = await hosts.host(name)
             found[f"host {name}"] = host.current.code if isinstance(host.current, StaylogError) else "fetched"
         for name in ("did:web:[::1]", "did:web:%31%30.0.0.5", "did:web:good@10.0.0.5", "did:web:10.0.0.5/"):
-            found[f"guest {name}"] = await _outcome(resolution.guest(name))
+            found[f"guest {name}"] = await _outcome(guests.guest(name))
         return found
 
     async def waiting(self) -> dict[str, str]:
         """Names whose servers do not answer, and one whose does; in the loop of the service."""
         second = Profile("second", 4096, 0.9)
-        silent = [f"silent{number}.example" for number in range(40)]
+        silent = [f"silent{number}.example" for number in range(100)]
         self._names.silent |= {*silent}
-        asked = [asyncio.ensure_future(self._ask(f"https://{name}/", second)) for name in silent]
+        found = {}
+        asked = [asyncio.ensure_future(self._ask(f"https://{name}/", second)) for name in silent[:40]]
         await asyncio.sleep(0.05)
-        good = await self._ask("https://four.good.example/", second)
-        return {"good": good, **dict.fromkeys(await asyncio.gather(*asked), "silent")}
+        found["stranger"] = await self._ask("https://four.good.example/", second)
+        asked += [asyncio.ensure_future(self._ask(f"https://{name}/", second)) for name in silent[40:]]
+        await asyncio.sleep(0.05)
+        found["trusted"] = await self._ask("https://four.good.example/", replace(second, trusted=True))
+        return found | dict.fromkeys(await asyncio.gather(*asked), "silent")
 
     async def _ask_at(self, turns: Sequence[Sequence[str]]) -> str:
         name = self._name()
@@ -355,7 +366,7 @@ async def _outcome(work: Awaitable[Any]) -> str:
 def prepare(folder: Path) -> None:
     """Addresses and routes; and what the resolver reads, for this namespace alone."""
     lines = ["link set lo up", "route add local 0.0.0.0/0 dev lo", "route add local ::/0 dev lo"]
-    for address in (*PUBLIC, *INSIDE):
+    for address in (*PUBLIC, SECOND, *INSIDE):
         if address not in ("127.0.0.1", "::1"):
             lines.append(f"addr add {address}/128 dev lo nodad" if ":" in address else f"addr add {address}/32 dev lo")
     subprocess.run(["ip", "-batch", "-"], input="\n".join(lines), check=True, text=True, stdout=sys.stderr)

@@ -27,6 +27,7 @@ from ledger.errors import NotAccepted, NotFetched, StaylogError
 from ledger.net import fetch
 from ledger.net.development import Development
 from ledger.net.fetch import DID, LISTING, MOST_PER_HOST, Fetched, Fetcher, Profile
+from ledger.net.guard import check_url
 from tests.network import Authority, Handler, Neighbourhood, Request, response
 
 AGENT = "staylog/test (+https://ledger.example)"
@@ -45,7 +46,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Visitor:
-    """Asks in an event loop that ends afterwards. Whatever it was answered, no connection to `port` is open then."""
+    """Asks from an event loop that ends afterwards. Whatever it was answered, no connection to `port` stays open."""
 
     new_loop: Callable[[], asyncio.AbstractEventLoop]
     fetcher: Fetcher
@@ -56,7 +57,7 @@ class Visitor:
             try:
                 return await work
             finally:
-                assert _connections_to(self.port) == 0
+                await _until(lambda: _connections_to(self.port) == 0, 1)
 
         with asyncio.Runner(loop_factory=self.new_loop) as runner:
             return runner.run(main())
@@ -153,7 +154,7 @@ def test_a_url_in_another_spelling_is_asked_in_one(visitor: Visitor, neighbourho
 def test_profiles_have_the_limits_of_the_design(name: str, max_bytes: int, seconds: int, redirects: int) -> None:
     """And there are no others."""
     [profile] = [profile for profile in fetch.PROFILES if profile.name == name]
-    assert profile == Profile(name, max_bytes, seconds, redirects)
+    assert replace(profile, trusted=False) == Profile(name, max_bytes, seconds, redirects)
     assert getattr(fetch, name.upper()) is profile
     assert len(fetch.PROFILES) == 10
 
@@ -351,6 +352,9 @@ ENDLESS = {
     "the first line": (b"HTTP/1.1 200 ", b"X" * 0x10000),
     "no line at all": (b"", b"a" * 0x10000),
     "trailers": (chunked(b"{}")[:-2], b"x: y\r\n" * 0x1000),
+    "an extension of a chunk": (chunked(b"")[:-5] + b"2;", b"a" * 0x10000),
+    "small chunks": (chunked(b"")[:-5], b"1;aaaaaaaa\r\n \r\n" * 0x1000),
+    "notices": (b"", b"HTTP/1.1 103 X\r\n\r\n" * 0x1000),
     "cookies": (b"HTTP/1.1 200 X\r\n", b"set-cookie: a=b\r\n" * 0x1000),
     "a redirect": (response(b"", 302, content_length="", location="/"), b"a" * 0x10000),
     "an error": (response(b"", 500, content_length=""), b"a" * 0x10000),
@@ -368,13 +372,6 @@ def test_what_never_ends_is_cut_off_and_fills_no_memory(
         assert monotonic() - began < SMALL.seconds
     assert code in ("fetch_too_large", "fetch_unreachable", "fetch_redirected", "fetch_status")
     assert host.taken < 32 * 2**20
-
-
-def test_the_extension_of_a_chunk_that_never_ends_ends_with_the_time(
-    visitor: Visitor, neighbourhood: Neighbourhood
-) -> None:
-    with stranger(neighbourhood, chunked(b"")[:-5] + b"2;", b"a" * 0x10000) as host, little_memory():
-        assert visiting(visitor, host).code(profile=BRIEF) == "fetch_timeout"
 
 
 def visiting(visitor: Visitor, host: Stranger) -> Visitor:
@@ -398,10 +395,10 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_flood_of_notices_ends_with_the_time_and_holds_up_nobody(loop: str, tmp_path: Path) -> None:
+def test_a_flood_of_notices_is_cut_off_and_holds_up_nobody(loop: str, tmp_path: Path) -> None:
     """Answers of status 103 may come before the answer; all others who use the loop go on meanwhile. From a process of
     its own, which is as fast as it can be."""
-    profile, pauses = Profile("second", 4096, 1), [0.0]
+    profile, pauses = Profile("second", 64 * 1024, 1), [0.0]
 
     async def watch() -> None:
         last = monotonic()
@@ -427,8 +424,9 @@ def test_a_flood_of_notices_ends_with_the_time_and_holds_up_nobody(loop: str, tm
         assert flood.stdout
         try:
             address = ("127.0.0.1", int(flood.stdout.readline()))
+            fetcher = Fetcher(AGENT, Development({"idv.example": address}, ca))
             with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-                assert runner.run(ask(Fetcher(AGENT, Development({"idv.example": address}, ca)))) == "fetch_timeout"
+                assert runner.run(ask(fetcher)) in ("fetch_too_large", "fetch_timeout")
         finally:
             flood.kill()
     assert max(pauses) < 1
@@ -715,6 +713,7 @@ def test_broken_http(visitor: Visitor, neighbourhood: Neighbourhood) -> None:
     for kind, parts in BROKEN.items():
         neighbourhood.handle(URL, raw(*parts))
         assert visitor.code() == "fetch_unreachable", kind
+        assert neighbourhood.requests.pop(URL) == 1, f"{kind}: asked again"
 
 
 def test_broken_chunks_make_no_whole_answer(visitor: Visitor, neighbourhood: Neighbourhood) -> None:
@@ -949,13 +948,44 @@ def test_waiting_for_a_place_is_part_of_the_time(visitor: Visitor, busy: Busy) -
         asked = [asyncio.ensure_future(visitor.fetcher.fetch(URL, SMALL)) for _ in range(MOST_PER_HOST)]
         await _until(lambda: busy.here == MOST_PER_HOST)
         with pytest.raises(NotFetched) as refusal:
-            await visitor.fetcher.fetch(URL, BRIEF)
+            await visitor.fetcher.fetch(URL, replace(SMALL, seconds=0.3))
         assert refusal.value.code == "fetch_timeout"
         busy.let_go.set()
         await asyncio.gather(*asked)
 
     visitor.run(ask())
     assert busy.came == MOST_PER_HOST
+
+
+def test_one_kind_of_question_holds_up_no_other(visitor: Visitor, neighbourhood: Neighbourhood, busy: Busy) -> None:
+    """What strangers may have us ask does not stand in the way of what we have to know."""
+    neighbourhood.put("https://idv.example/status", {})
+
+    async def ask() -> None:
+        asked = [asyncio.ensure_future(visitor.fetcher.fetch(URL, SMALL)) for _ in range(MOST_PER_HOST + 1)]
+        await _until(lambda: busy.here == MOST_PER_HOST)
+        assert (await visitor.fetcher.fetch("https://idv.example/status", fetch.STATUS_LIST)).body == b"{}"
+        busy.let_go.set()
+        await asyncio.gather(*asked)
+
+    visitor.run(ask())
+
+
+def test_not_too_many_wait(visitor: Visitor, busy: Busy) -> None:
+    """Who would be one too many is told at once, and when to come back."""
+
+    async def ask() -> None:
+        all_places = fetch.MOST_PER_HOST + fetch.MOST_WAITING
+        asked = [asyncio.ensure_future(visitor.fetcher.fetch(URL, SMALL)) for _ in range(all_places)]
+        await _until(lambda: busy.here == MOST_PER_HOST)
+        with pytest.raises(NotFetched) as refusal:
+            await visitor.fetcher.fetch(URL, SMALL)
+        assert (refusal.value.code, refusal.value.retry_after) == ("fetch_too_often", 1)
+        busy.let_go.set()
+        assert [each.body for each in await asyncio.gather(*asked)] == [b"{}"] * all_places
+
+    visitor.run(ask())
+    assert visitor.get().body == b"{}"
 
 
 def test_whoever_goes_away_leaves_their_place(visitor: Visitor, busy: Busy) -> None:
@@ -1063,7 +1093,7 @@ def test_a_session_connects_to_no_literal_either(visitor: Visitor) -> None:
     """aiohttp does not look up what is an address already; the socket is refused all the same."""
 
     async def ask(url: str) -> None:
-        async with visitor.fetcher._session() as session:
+        async with asyncio.timeout(5), visitor.fetcher._session(check_url(URL), SMALL) as session:
             with pytest.raises(ClientConnectorError):
                 await session.get(url)
 

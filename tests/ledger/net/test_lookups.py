@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from gc import collect
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -270,6 +272,36 @@ def test_never_more_are_kept_than_the_most(
     assert asyncio.run(ask_for(range(100))) == 100
     assert asyncio.run(ask_for(range(97, 100))) == 0
     assert asyncio.run(ask_for(range(97))) == 97
+
+
+def test_what_is_forgotten_is_looked_up_again(lookups: Lookups[str, str], world: World) -> None:
+    assert [asyncio.run(lookups.get(key)) for key in ("a", "b")] == ["a 1", "b 1"]
+    lookups.forget("a")
+    lookups.forget("never asked for")
+    assert [asyncio.run(lookups.get(key)) for key in ("a", "b")] == ["a 2", "b 1"]
+
+
+class Value:
+    """Something that can be seen to be gone."""
+
+
+def test_what_is_good_no_more_is_gone_from_memory(clock: SetClock) -> None:
+    """Soon after, though nobody asks for it again; what is good stays."""
+    seen: dict[str, ref[Value]] = {}
+
+    async def look(key: str) -> Found[Value]:
+        value = Value()
+        seen[key] = ref(value)
+        return Found(value, {"short": 10, "long": 1000}.get(key, 0))
+
+    lookups = Lookups(look, clock, most=10)
+    for key in ("short", "long"):
+        asyncio.run(lookups.get(key))
+    clock.forward(seconds=120)
+    asyncio.run(lookups.get("other"))
+    collect()
+    assert seen["short"]() is None
+    assert seen["long"]() is not None
 
 
 def test_what_is_unexpected_is_not_kept(lookups: Lookups[str, str], world: World) -> None:
