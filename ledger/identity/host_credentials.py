@@ -13,8 +13,9 @@ from ledger.clock import Clock
 from ledger.errors import NotFetched, StaylogError, Unavailable
 from ledger.identity.credentials import Credential, Trust, verify
 from ledger.identity.status import StatusLists
-from ledger.net.fetch import CREDENTIAL, Fetcher
+from ledger.net.fetch import Fetcher
 from ledger.net.lookups import FAILURE_SECONDS
+from ledger.net.profiles import CREDENTIAL
 
 STEPS = (
     "the document was fetched",

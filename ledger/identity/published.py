@@ -9,9 +9,10 @@ from datetime import datetime
 from ledger.errors import NotAccepted, NotFetched, Unavailable
 from ledger.identity.did import Keys, document_url, is_offline, offline
 from ledger.identity.documents import Document, read_document, read_key
-from ledger.net.fetch import DID, Fetcher
+from ledger.net.fetch import Fetcher
 from ledger.net.guard import check_url
 from ledger.net.lookups import FAILURE_SECONDS
+from ledger.net.profiles import DID
 
 
 async def issuer_document(fetcher: Fetcher, issuer: str) -> Document:

@@ -17,9 +17,10 @@ from ledger.errors import NotAccepted, NotFetched, StaylogError, TooMany, Unavai
 from ledger.identity.archive import KeyArchive, Remembered
 from ledger.identity.did import Keys, document_url, is_offline, offline
 from ledger.identity.documents import Document, read_document
-from ledger.net.fetch import DID, Fetcher
+from ledger.net.fetch import Fetcher
 from ledger.net.guard import check_url
 from ledger.net.lookups import FAILURE_SECONDS, Found, Lookups, lifetime
+from ledger.net.profiles import DID
 from ledger.store.limiter import HOUR, Limit, Limiter
 
 LONGEST_SECONDS = 300

@@ -23,9 +23,10 @@ from ledger.identity import contexts
 from ledger.identity.credentials import SKEW, Credential, Trust, check_method, choose_proof, issuer_of, moment
 from ledger.identity.did import document_url
 from ledger.identity.forms import faults, told
-from ledger.net.fetch import STATUS_LIST, Fetcher
+from ledger.net.fetch import Fetcher
 from ledger.net.guard import check_url
 from ledger.net.lookups import FAILURE_SECONDS, Found, Lookups, lifetime
+from ledger.net.profiles import STATUS_LIST
 
 # At least so many credentials share a list that nobody can tell which one is looked up.
 MIN_BYTES = 131_072 // 8

@@ -11,28 +11,16 @@ reviews should wait for that.
 import re
 import socket
 import ssl
-from asyncio import (
-    AbstractEventLoop,
-    SelectorEventLoop,
-    Semaphore,
-    get_running_loop,
-    run_coroutine_threadsafe,
-    sleep,
-    timeout,
-    wrap_future,
-)
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from asyncio import Semaphore, run_coroutine_threadsafe, timeout, wrap_future
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import cached_property, partial
 from importlib.metadata import version
-from threading import Event, Lock, Thread
+from threading import Event
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, TraceConfig
-from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_exceptions import ClientConnectorDNSError
 from yarl import URL
 
@@ -41,12 +29,12 @@ from ledger.canon import strict_json
 from ledger.errors import BadJSON, NotAccepted, NotFetched
 from ledger.net.development import NONE, Development
 from ledger.net.guard import Target, check_url, is_public, require_public
+from ledger.net.profiles import KIB, Profile
+from ledger.net.wire import CountedSocket, Resolver, hang_up, net_loop, system_lookup
 
-PORT = 443
 # Of one kind to one host at once, whoever asks, and how many more may wait: nobody is to be flooded by way of us, and
 # what strangers name does not hold up what is asked of an issuer.
 MOST_PER_HOST, MOST_WAITING = 4, 64
-KIB = 1024
 # Documents have many types that are JSON; what came is looked at in any case.
 ACCEPT = "application/json, */*;q=0.1"
 
@@ -56,37 +44,6 @@ _SECONDS = re.compile(r"[0-9]{1,9}")
 
 # The addresses of a name.
 Lookup = Callable[[str], Awaitable[list[str]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What may be spent on one kind of question. Redirects are followed within the origin."""
-
-    name: str
-    max_bytes: int
-    seconds: float
-    redirects: int = 0
-    # Whether only those are asked whom the operator trusts.
-    trusted: bool = False
-
-    @property
-    def most_received(self) -> int:
-        """All that a connection may bring, with TLS, headers and chunks: whoever sends small pieces, or interim answers
-        without end, would keep us busy."""
-        return 2 * self.max_bytes + 64 * KIB
-
-
-LISTING = Profile("listing", 256 * KIB, 10, redirects=3)
-MANIFEST = Profile("manifest", 2048 * KIB, 10, redirects=3)
-CREDENTIAL = Profile("credential", 64 * KIB, 3)
-DID = Profile("did", 64 * KIB, 3)
-JWKS = Profile("jwks", 64 * KIB, 3)
-DISCOVERY = Profile("discovery", 64 * KIB, 3)
-STATUS_LIST = Profile("status_list", 1024 * KIB, 3, trusted=True)
-OFFER = Profile("offer", 64 * KIB, 5)
-HINT = Profile("hint", 64 * KIB, 3)
-CALLBACK = Profile("callback", 64 * KIB, 5)
-PROFILES = (LISTING, MANIFEST, CREDENTIAL, DID, JWKS, DISCOVERY, STATUS_LIST, OFFER, HINT, CALLBACK)
 
 
 def user_agent(base_url: str) -> str:
@@ -122,7 +79,7 @@ class Fetcher:
         when nothing came that is of use."""
         try:
             work = self._fetch(check_url(url), profile, body)
-            fetched = await wrap_future(run_coroutine_threadsafe(work, _loop()))
+            fetched = await wrap_future(run_coroutine_threadsafe(work, net_loop()))
         except (NotAccepted, NotFetched) as refusal:
             metrics.FETCHES.labels(profile.name, refusal.code).inc()
             raise
@@ -178,7 +135,7 @@ class Fetcher:
     @asynccontextmanager
     async def _session(self, target: Target, profile: Profile) -> AsyncIterator[ClientSession]:
         """One for each question: nothing is left over from the last one."""
-        made: list[_Socket] = []
+        made: list[CountedSocket] = []
         asked = Event()
 
         async def ask(*_: Any) -> None:
@@ -194,7 +151,7 @@ class Fetcher:
 
         connector = TCPConnector(
             ssl=self._tls,
-            resolver=_Resolver(partial(self._addresses, profile)),
+            resolver=Resolver(partial(self._addresses, profile)),
             use_dns_cache=False,
             force_close=True,
             socket_factory=make,
@@ -216,7 +173,7 @@ class Fetcher:
                 raise _too_large(target, profile) from None
             raise
         finally:
-            await _hang_up(made)
+            await hang_up(made)
 
     @asynccontextmanager
     async def _place(self, host: str, profile: Profile) -> AsyncIterator[None]:
@@ -237,18 +194,18 @@ class Fetcher:
     async def _addresses(self, profile: Profile, host: str, port: int) -> list[tuple[str, int]]:
         if host in self.development.hosts:
             return [self.development.hosts[host]]
-        addresses = await (self._lookup(host) if self._lookup else _system_lookup(host, profile))
+        addresses = await (self._lookup(host) if self._lookup else system_lookup(host, profile))
         if not addresses:
             raise NotFetched("fetch_unresolved", f"the name {host} has no address")
         require_public(host, addresses)
         return [(address, port) for address in addresses]
 
-    def _socket(self, info: Any) -> "_Socket":
+    def _socket(self, info: Any) -> CountedSocket:
         """A socket for an address, whoever says that it should be connected."""
         family, kind, protocol, _, address = info
         if not is_public(address[0]) and address[:2] not in self.development.hosts.values():
             raise PermissionError("not an address of the public internet")
-        return _Socket(family, kind, protocol)
+        return CountedSocket(family, kind, protocol)
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -256,86 +213,6 @@ class Fetcher:
         if self.development.ca is not None:
             context.load_verify_locations(self.development.ca)
         return context
-
-
-class _Socket(socket.socket):
-    """Brings so much, and then breaks off."""
-
-    left = 0
-
-    def recv(self, *given: Any) -> bytes:
-        data = super().recv(*given)
-        self._count(len(data))
-        return data
-
-    def recv_into(self, *given: Any) -> int:
-        count = super().recv_into(*given)
-        self._count(count)
-        return count
-
-    def _count(self, received: int) -> None:
-        self.left -= received
-        if self.left < 0:
-            raise ConnectionAbortedError("more came than was asked for")
-
-
-class _Resolver(AbstractResolver):
-    """Names as the fetcher knows them."""
-
-    def __init__(self, addresses: Callable[[str, int], Awaitable[list[tuple[str, int]]]]) -> None:
-        self._addresses = addresses
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(hostname=host, host=address, port=at, family=family, proto=socket.IPPROTO_TCP, flags=0)
-            for address, at in await self._addresses(host, port)
-        ]
-
-    async def close(self) -> None:
-        """There is nothing to let go of."""
-
-
-async def _hang_up(sockets: Sequence[socket.socket]) -> None:
-    """End connections now: TLS would wait half a minute for a host that does not say goodbye."""
-    for each in sockets:
-        with suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
-    # The loop closes them when it sees that, which takes a few rounds of it.
-    for _ in range(10):
-        if all(each.fileno() < 0 for each in sockets):
-            return
-        await sleep(0)
-
-
-def _loop() -> AbstractEventLoop:
-    with _starting:
-        return _started()
-
-
-_starting = Lock()
-
-
-@cache
-def _started() -> AbstractEventLoop:
-    # Not uvloop, which reads on while a host sends more than can be read, and does not see when we hang up.
-    loop = SelectorEventLoop()
-    Thread(target=loop.run_forever, name="net", daemon=True).start()
-    return loop
-
-
-# The resolver of the system cannot be interrupted, and takes long for names whose servers are silent: many may wait,
-# and those of strangers do not hold up the others.
-_strangers = ThreadPoolExecutor(64, thread_name_prefix="names")
-_trusted = ThreadPoolExecutor(8, thread_name_prefix="issuers")
-
-
-async def _system_lookup(host: str, profile: Profile) -> list[str]:
-    # With a dot at the end it is the whole name: the domains that the machine searches are its own.
-    look = partial(socket.getaddrinfo, f"{host}.", PORT, type=socket.SOCK_STREAM)
-    found = await get_running_loop().run_in_executor(_trusted if profile.trusted else _strangers, look)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 def _redirected(target: Target, response: ClientResponse) -> Target | None:

@@ -12,11 +12,11 @@ import ssl
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
 from struct import pack, unpack
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -28,7 +28,8 @@ from ledger.clock import utc_now
 from ledger.errors import StaylogError
 from ledger.identity.resolution import Resolution
 from ledger.net.development import Development
-from ledger.net.fetch import DID, LISTING, Fetcher, Profile
+from ledger.net.fetch import Fetcher
+from ledger.net.profiles import DID, LISTING, Profile
 from tests.network import Neighbourhood
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
@@ -122,20 +123,35 @@ def _record(owner: bytes, kind: int, data: bytes) -> bytes:
 
 
 class Listeners:
-    """Whoever listens inside, on all ports; connections wait there until they are counted."""
+    """Whoever listens inside, on all ports; they count who comes, and hang up."""
 
     def __init__(self) -> None:
         self._listeners = {f"{address} {port}": _listen(address, port) for address in INSIDE for port in PORTS}
-
-    def count(self) -> dict[str, int]:
-        """Since the last time."""
-        return {where: sum(1 for _ in _waiting(listener)) for where, listener in self._listeners.items()}
+        self._came: Counter[str] = Counter()
+        Thread(target=self._serve, daemon=True).start()
 
     def knock(self) -> None:
         """At every one, to see that they count."""
         for listener in self._listeners.values():
             with socket.socket(listener.family) as visitor:
                 visitor.connect(listener.getsockname())
+                # Until they hang up.
+                visitor.recv(1)
+
+    def count(self) -> dict[str, int]:
+        """Since the last time."""
+        counted = {where: self._came[where] for where in self._listeners}
+        self._came.clear()
+        return counted
+
+    def _serve(self) -> None:
+        with DefaultSelector() as selector:
+            for where, listener in self._listeners.items():
+                selector.register(listener, EVENT_READ, where)
+            while True:
+                for key, _ in selector.select():
+                    self._came[key.data] += 1
+                    self._listeners[key.data].accept()[0].close()
 
 
 def _listen(address: str, port: int) -> socket.socket:
@@ -146,16 +162,8 @@ def _listen(address: str, port: int) -> socket.socket:
     if family == socket.AF_INET6:
         listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     listener.bind(place)
-    listener.listen(1000)
-    listener.setblocking(False)
+    listener.listen()
     return listener
-
-
-def _waiting(listener: socket.socket) -> Iterator[None]:
-    with suppress(BlockingIOError):
-        while True:
-            listener.accept()[0].close()
-            yield
 
 
 class Abroad(Neighbourhood):

@@ -7,7 +7,8 @@ import pytest
 
 from ledger.errors import Misconfigured, NotFetched
 from ledger.net.development import CA, HOSTS, NONE, Development, from_environment
-from ledger.net.fetch import DID, Fetcher
+from ledger.net.fetch import Fetcher
+from ledger.net.profiles import DID
 from tests.network import Authority, Neighbourhood
 
 LOCAL = "http://127.0.0.1:8080"

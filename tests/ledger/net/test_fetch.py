@@ -24,10 +24,11 @@ from aiohttp import ClientConnectorError
 from prometheus_client import REGISTRY
 
 from ledger.errors import NotAccepted, NotFetched, StaylogError
-from ledger.net import fetch
+from ledger.net import fetch, profiles, wire
 from ledger.net.development import Development
-from ledger.net.fetch import DID, LISTING, MOST_PER_HOST, Fetched, Fetcher, Profile
+from ledger.net.fetch import MOST_PER_HOST, Fetched, Fetcher
 from ledger.net.guard import check_url
+from ledger.net.profiles import DID, LISTING, Profile
 from tests.network import Authority, Handler, Neighbourhood, Request, response
 
 AGENT = "staylog/test (+https://ledger.example)"
@@ -153,10 +154,10 @@ def test_a_url_in_another_spelling_is_asked_in_one(visitor: Visitor, neighbourho
 )
 def test_profiles_have_the_limits_of_the_design(name: str, max_bytes: int, seconds: int, redirects: int) -> None:
     """And there are no others."""
-    [profile] = [profile for profile in fetch.PROFILES if profile.name == name]
+    [profile] = [profile for profile in profiles.PROFILES if profile.name == name]
     assert replace(profile, trusted=False) == Profile(name, max_bytes, seconds, redirects)
     assert getattr(fetch, name.upper()) is profile
-    assert len(fetch.PROFILES) == 10
+    assert len(profiles.PROFILES) == 10
 
 
 def test_how_long_an_answer_may_be_kept(visitor: Visitor, neighbourhood: Neighbourhood) -> None:
@@ -597,7 +598,7 @@ def test_loops_end(visitor: Visitor, neighbourhood: Neighbourhood) -> None:
 
 def test_the_others_are_never_followed(visitor: Visitor, neighbourhood: Neighbourhood) -> None:
     urls = chain(neighbourhood, 1)
-    others = [profile for profile in fetch.PROFILES if profile not in (LISTING, fetch.MANIFEST)]
+    others = [profile for profile in profiles.PROFILES if profile not in (LISTING, profiles.MANIFEST)]
     for profile in others:
         assert visitor.code(urls[0], profile) == "fetch_redirected", profile.name
     assert neighbourhood.requests == {urls[0]: len(others)}
@@ -964,7 +965,7 @@ def test_one_kind_of_question_holds_up_no_other(visitor: Visitor, neighbourhood:
     async def ask() -> None:
         asked = [asyncio.ensure_future(visitor.fetcher.fetch(URL, SMALL)) for _ in range(MOST_PER_HOST + 1)]
         await _until(lambda: busy.here == MOST_PER_HOST)
-        assert (await visitor.fetcher.fetch("https://idv.example/status", fetch.STATUS_LIST)).body == b"{}"
+        assert (await visitor.fetcher.fetch("https://idv.example/status", profiles.STATUS_LIST)).body == b"{}"
         busy.let_go.set()
         await asyncio.gather(*asked)
 
@@ -1042,7 +1043,7 @@ def test_a_name_that_leads_to_a_trap_on_this_machine_springs_none(
     # A worker's own address, so that another one's trap is not in the way.
     address = f"127.{64 + os.getpid() % 64}.{os.getpid() // 64 % 256}.{os.getpid() // 64 // 256 % 254 + 1}"
     try:
-        trap = Trap(address, fetch.PORT)
+        trap = Trap(address, wire.PORT)
     except PermissionError:
         pytest.skip("not permitted to listen on port 443 here")
     neighbourhood.put("https://known.example/", {})
