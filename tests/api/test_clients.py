@@ -8,7 +8,7 @@ import pytest
 from api.clients import READS, REVIEWS, client, limit_of, parse_proxies
 from ledger import policy
 from ledger.errors import Misconfigured
-from ledger.reviews.admission import REVIEWS_PER_PERSON
+from ledger.reviews.admission import HOSTS_PER_PERSON, REVIEWS_PER_PERSON
 from ledger.reviews.responses import RESPONSES_PER_HOST
 
 PROXIES = parse_proxies("10.0.0.0/8, 192.0.2.1,2001:db8:ffff::/48")
@@ -71,7 +71,9 @@ def test_the_policy_names_the_limits_that_hold() -> None:
     assert said == {
         "reviews_per_person_and_day": REVIEWS_PER_PERSON.count,
         "responses_per_host_and_hour": RESPONSES_PER_HOST.count,
+        "lookups_of_hosts_per_person_and_hour": HOSTS_PER_PERSON.count,
         "reviews_and_responses_per_address_and_minute": REVIEWS.count,
         "reads_per_address_and_minute": READS.count,
     }
     assert (REVIEWS_PER_PERSON.seconds, RESPONSES_PER_HOST.seconds) == (86_400, 3600)
+    assert HOSTS_PER_PERSON.seconds == 3600

@@ -397,7 +397,7 @@ FEW, MANY = bytes(131_072 // 8 - 1), bytes(64 << 20)
         (changed_list(encodedList=packed(FEW)), "fewer than 131072 places"),
         (changed_list(encodedList=packed(MANY)), "more than 16777216 places"),
         (changed_list(encodedList=packed(bytes(131_072 // 8))[:-4]), "not one whole gzip stream"),
-        (changed_list(encodedList="uAAAA"), "not packed by gzip"),
+        (changed_list(encodedList="uAAAA"), "not base64url of what gzip packed"),
     ],
     ids=["another address", "another issuer", "wrong purpose", "short", "bomb", "cut off", "not packed"],
 )
