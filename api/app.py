@@ -8,7 +8,7 @@ from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 from litestar.di import Provide
 
-from api import explain, hosts, log, meta, metrics, openapi, reviews
+from api import bookings, explain, hosts, log, meta, metrics, openapi, reviews
 from api.caching import AnswerCache
 from api.clients import Network
 from api.edge import Edge
@@ -40,6 +40,7 @@ def create_app(
     canonicaliser()
     # Whoever needs nobody's answer goes on while others wait for theirs.
     desk = ledger.desk(base_url, most_asking=MOST_SUBMISSIONS // 2)
+    worker = ledger.worker(base_url)
 
     count = SQLITE_READERS if ledger.store.is_sqlite else POSTGRESQL_READERS
     readers = ThreadPoolExecutor(count, thread_name_prefix="answers")
@@ -50,10 +51,12 @@ def create_app(
         intake.start()
         ledger.reader.follow()
         ledger.watch.start()
+        worker.start()
 
     async def close() -> None:
         await sync_to_thread(readers.shutdown)
         await sync_to_thread(intake.close)
+        await sync_to_thread(worker.close)
         await sync_to_thread(ledger.close)
 
     app = Litestar(
@@ -61,6 +64,7 @@ def create_app(
             *log.HANDLERS,
             *hosts.HANDLERS,
             *reviews.HANDLERS,
+            *bookings.HANDLERS,
             *meta.HANDLERS,
             *explain.HANDLERS,
             metrics.metrics,

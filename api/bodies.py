@@ -4,8 +4,16 @@ from typing import Any
 
 import schemas
 
-# By operation, the definition of its body in statements.v1.json.
-BODIES = {"submit_review": "ReviewSubmission", "submit_response": "HostResponse"}
+# By operation, the definitions of which its body is one in statements.v1.json.
+BODIES = {
+    "submit_review": ["ReviewSubmission"],
+    "submit_response": ["HostResponse"],
+    "submit_evidence": ["EvidenceSupplement"],
+    "submit_booking": ["BookingNotice", "BookingClaim"],
+    "collect_feedback": ["FeedbackRequest"],
+}
+# The one that has a document beside the statement.
+IN_PARTS = {"submit_cross_platform": ["CrossPlatformReview"]}
 SCHEMA = "statements.v1.json"
 
 
@@ -14,15 +22,23 @@ def add_bodies(document: dict[str, Any]) -> None:
     components = document["components"]["schemas"]
     for item in document["paths"].values():
         for operation in item.values():
-            definition = BODIES.get(operation.get("operationId", ""))
-            if definition is not None:
-                schema = {"$ref": _component(SCHEMA, definition, components)}
-                content = {"application/json": {"schema": schema}}
+            name = operation.get("operationId", "")
+            kinds = (BODIES | IN_PARTS).get(name)
+            if kinds is not None:
+                references = [{"$ref": _component(SCHEMA, kind, components)} for kind in kinds]
+                schema = references[0] if len(references) == 1 else {"oneOf": references}
+                beside = " and a document" if name in IN_PARTS else ""
                 operation["requestBody"] = {
-                    "description": f"A signed {definition}, as /schemas/{SCHEMA} has it.",
+                    "description": f"A signed {' or '.join(kinds)}{beside}, as /schemas/{SCHEMA} has it.",
                     "required": True,
-                    "content": content,
+                    "content": _in_parts(schema) if name in IN_PARTS else {"application/json": {"schema": schema}},
                 }
+
+
+def _in_parts(schema: dict[str, Any]) -> dict[str, Any]:
+    parts = {"attestation": schema, "document": {"type": "string", "format": "binary"}}
+    whole = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+    return {"multipart/form-data": {"schema": whole, "encoding": {"attestation": {"contentType": "application/json"}}}}
 
 
 def _component(file: str, definition: str, components: dict[str, Any]) -> str:

@@ -12,6 +12,9 @@ READS = Limit("reads/address", 600, 60, 200, "rate_limited", "one address may re
 REVIEWS = Limit(
     "reviews/address", 30, 60, 10, "rate_limited", "one address may send 30 reviews and responses in a minute"
 )
+BOOKINGS = Limit(
+    "bookings/address", 60, 60, 20, "rate_limited", "one address may send 60 notices and claims of bookings in a minute"
+)
 # Whoever watches the service must see it when others ask too much of it.
 UNLIMITED = {"/health", "/metrics"}
 
@@ -33,7 +36,9 @@ def limit_of(scope: HTTPScope) -> Limit | None:
     """What a request counts as."""
     if scope["method"] == "OPTIONS" or scope["path"] in UNLIMITED:
         return None
-    return REVIEWS if scope["method"] == "POST" else READS
+    if scope["method"] != "POST":
+        return READS
+    return BOOKINGS if scope["path"] == "/v1/bookings" else REVIEWS
 
 
 def client(scope: HTTPScope, proxies: Sequence[Network]) -> str:

@@ -30,7 +30,19 @@ from ledger.settings import DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
     envvar="STAYLOG_LIMITS",
     help="Limit how often one address may ask. Turn it off only where something in front does that.",
 )
-def serve(data: Path, database_url: str | None, host: str, port: int, trusted_proxies: str, limits: bool) -> None:
+@click.option(
+    "--unanswered",
+    type=click.Choice(["publish", "reject"]),
+    default="publish",
+    show_default=True,
+    envvar="STAYLOG_UNANSWERED",
+    show_envvar=True,
+    help="What becomes of reviews whose hosts never say whether the stay was booked: published as unconfirmed, or "
+    "rejected. It is part of the policy, and the log says so.",
+)
+def serve(
+    data: Path, database_url: str | None, host: str, port: int, trusted_proxies: str, limits: bool, unanswered: str
+) -> None:
     """Run the service. An empty folder is initialised first.
 
     The base URL, which statements and problem types name, is STAYLOG_BASE_URL or http://HOST:PORT. Stop it with Ctrl-C:
@@ -50,7 +62,8 @@ def serve(data: Path, database_url: str | None, host: str, port: int, trusted_pr
 
         proxies = parse_proxies(trusted_proxies)
         given = os.environ.get("STAYLOG_BASE_URL")
-        settings = Settings.of(data, database_url, given or _local_url(host, port))
+        url, publishes = given or _local_url(host, port), unanswered == "publish"
+        settings = Settings.of(data, database_url, url, publishes_unanswered=publishes)
         # Before a log is begun that could not be served.
         development = from_environment(os.environ, settings.base_url)
         warn(development)

@@ -14,7 +14,6 @@ from api.caching import MINUTES
 from api.openapi import responses
 from api.pages import code, definitions, link, page
 from api.shapes import Health, SchemaList, TrustedIssuer, TrustedIssuers
-from ledger import policy
 from ledger.canon import multikey
 from ledger.errors import NotFound
 from ledger.folder import Ledger
@@ -78,9 +77,9 @@ def health(ledger: NamedDependency[Ledger]) -> Health:
     sync_to_thread=False,
     tags=["service"],
 )
-def admission_policy() -> Response[bytes]:
+def admission_policy(ledger: NamedDependency[Ledger]) -> Response[bytes]:
     """The admission policy, byte for byte the document whose hash is in the log."""
-    return Response(policy.DOCUMENT, media_type="application/json")
+    return Response(ledger.policy, media_type="application/json")
 
 
 @get(

@@ -38,6 +38,7 @@ def responses(
     *codes: str,
     body: Any = None,
     created: Any = None,
+    waiting: Any = None,
     media_type: str = "application/json",
     not_modified: bool = False,
     limited: bool = True,
@@ -47,6 +48,8 @@ def responses(
     if created:
         found[201] = ResponseSpec(created, generate_examples=False, description="Accepted", media_type=media_type)
         found[200] = ResponseSpec(created, generate_examples=False, description="The same was accepted before")
+    if waiting:
+        found[202] = ResponseSpec(waiting, generate_examples=False, description="Taken in, and not decided yet")
     if not_modified:
         found[304] = ResponseSpec(None, description="Not modified: If-None-Match has the ETag of the answer.")
     by_status: dict[int, set[str]] = {}

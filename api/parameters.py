@@ -46,6 +46,15 @@ ReviewId = Annotated[
 ]
 
 
+SubmissionId = Annotated[
+    str,
+    PathParameter(
+        pattern="^sub-[a-z2-7]{26}$",
+        description="`sub-` and 26 lower-case base32 characters, as in the answer 202.",
+    ),
+]
+
+
 class FieldError(msgspec.Struct, frozen=True):
     """One thing that is wrong, and where."""
 

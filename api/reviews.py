@@ -10,22 +10,27 @@ from litestar.di import NamedDependency
 
 from api.caching import SECOND
 from api.identity_codes import IDENTITY
-from api.intake import json_body
+from api.intake import MAX_OVERHEAD, json_body, two_parts
 from api.log import inclusion_path
 from api.openapi import responses
 from api.parameters import ReviewId, Text
-from api.shapes import EntryType, Level, OpeningShape, Receipt, ResponseReceipt, Review, ReviewEntry
+from api.shapes import EntryType, Level, OpeningShape, Receipt, ResponseReceipt, Review, ReviewEntry, UpgradeReceipt
+from api.shapes import Intake as IntakeShape
 from ledger.canon import base64
 from ledger.folder import Ledger
+from ledger.identity.statements import MAX_BYTES
 from ledger.log.face import Event
 from ledger.log.tlog_proof import TlogProof
 from ledger.reviews.admission import submit
+from ledger.reviews.crossplatform import MAX_DOCUMENT, attest
+from ledger.reviews.pending import Waiting
 from ledger.reviews.receipts import Accepted
 from ledger.reviews.responses import respond
+from ledger.reviews.supplement import supplement
 from ledger.store.rows import Published
 
 # What may be wrong with anything that is signed and sent in.
-_STATEMENT_CODES = (
+STATEMENT_CODES = (
     "malformed_json",
     "duplicate_key",
     "too_deep",
@@ -53,37 +58,43 @@ _STATEMENT_CODES = (
     "log_forked",
     "log_damaged",
 )
-_NOT_OF_A_GUEST = {"listing_not_covered", "wrong_challenge", "not_the_host"}
+NOT_OF_A_GUEST = {"listing_not_covered", "wrong_challenge", "not_the_host"}
 
 
 @post(
     "/v1/reviews",
     responses=responses(
-        *_STATEMENT_CODES,
-        *(IDENTITY.keys() - _NOT_OF_A_GUEST),
+        *STATEMENT_CODES,
+        *(IDENTITY.keys() - NOT_OF_A_GUEST),
         "self_review",
         "stay_not_over",
         "too_late",
         "already_reviewed",
         "booking_evidence_invalid",
         "booking_unverifiable",
+        "booking_denied",
+        "booking_cancelled",
+        "booking_dates_mismatch",
         "status_unavailable",
         "guest_did_unavailable",
         "host_did_unavailable",
         created=Receipt,
+        waiting=IntakeShape,
     ),
     tags=["reputation"],
 )
 async def submit_review(request: Request[None, None, State]) -> Response[bytes]:
     """A guest's review of a completed stay. The receipt comes when the review is durable, in the log and under a signed
-    checkpoint. The same body sent again gets the same receipt. Whoever has shown who they are gets a signed refusal."""
+    checkpoint. The same body sent again gets the same receipt. Whoever has shown who they are gets a signed refusal.
+    Where only the host could say that the stay was booked, and has not, the answer is 202 with a signed intake
+    receipt."""
     return await _taken_in(request, submit, await json_body(request))
 
 
 @post(
     "/v1/reviews/{review_id:str}/response",
     responses=responses(
-        *_STATEMENT_CODES,
+        *STATEMENT_CODES,
         "review_not_found",
         "not_the_host",
         "response_window_closed",
@@ -98,17 +109,75 @@ async def submit_response(request: Request[None, None, State], review_id: Review
     return await _taken_in(request, respond, review_id, await json_body(request))
 
 
+@post(
+    "/v1/reviews/{review_id:str}/evidence",
+    responses=responses(
+        *STATEMENT_CODES,
+        "review_not_found",
+        "holder_mismatch",
+        "booking_evidence_invalid",
+        "booking_unverifiable",
+        "booking_cancelled",
+        "already_verified",
+        "guest_did_unavailable",
+        "host_did_unavailable",
+        created=UpgradeReceipt,
+    ),
+    tags=["reputation"],
+)
+async def submit_evidence(request: Request[None, None, State], review_id: ReviewId) -> Response[bytes]:
+    """A stay receipt for an unconfirmed review, from its guest: from then on the review counts as verified."""
+    return await _taken_in(request, supplement, review_id, await json_body(request))
+
+
+@post(
+    "/v1/reviews/cross-platform",
+    request_max_body_size=MAX_DOCUMENT + MAX_BYTES + MAX_OVERHEAD,
+    responses=responses(
+        *STATEMENT_CODES,
+        *(IDENTITY.keys() - {"wrong_challenge"}),
+        "self_review",
+        "stay_not_over",
+        "already_reviewed",
+        "document_invalid",
+        "document_mismatch",
+        "host_credential_required",
+        "consent_mismatch",
+        "status_unavailable",
+        "guest_did_unavailable",
+        "host_did_unavailable",
+        created=Receipt,
+    ),
+    tags=["reputation"],
+)
+async def submit_cross_platform(request: Request[None, None, State]) -> Response[bytes]:
+    """A review that was given on another platform, attested by the host: the signed CrossPlatformReview in the part
+    `attestation`, the booking's document, PDF or JSON, in the part `document`, of which only the hash is kept."""
+    attestation, document = await two_parts(request)
+    return await _taken_in(request, attest, attestation, document)
+
+
 async def _taken_in(
-    request: Request[None, None, State], work: Callable[..., Coroutine[Any, Any, Accepted]], *arguments: Any
+    request: Request[None, None, State], work: Callable[..., Coroutine[Any, Any, Accepted | Waiting]], *arguments: Any
 ) -> Response[bytes]:
     """Created, or what was created before; the way to the review either way. A receipt is nobody else's."""
     # Two dependencies would be resolved side by side by tasks of their own, which takes longer than all else here.
     state = request.app.state
     accepted = await state.intake.run(work, state.desk, *arguments)
+    if isinstance(accepted, Waiting):
+        return waiting_answer(state.base_url, accepted)
     headers = {"Location": f"/v1/reviews/{accepted.receipt['review_id']}", "Cache-Control": "no-store"}
     status = 200 if accepted.repeated else 201
     body = msgspec.json.encode(accepted.receipt)
     return Response(body, status_code=status, media_type="application/json", headers=headers)
+
+
+def waiting_answer(base_url: str, waiting: Waiting) -> Response[bytes]:
+    """It is taken in and not decided: where to look, and the ledger's signed word that it will be."""
+    path = f"/v1/submissions/{waiting.id}"
+    body = {"submission_id": waiting.id, "status_url": f"{base_url}{path}", "intake": waiting.intake}
+    headers = {"Location": path, "Cache-Control": "no-store"}
+    return Response(msgspec.json.encode(body), status_code=202, media_type="application/json", headers=headers)
 
 
 @get(
@@ -150,4 +219,4 @@ def _entry(ledger: Ledger, state: Published, event: Event, shown: bool) -> Revie
     )
 
 
-HANDLERS = [review, submit_review, submit_response]
+HANDLERS = [review, submit_review, submit_response, submit_evidence, submit_cross_platform]

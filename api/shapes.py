@@ -1,6 +1,6 @@
 """The JSON bodies of the log's operations. `hosts` describes its answer itself: those bytes are made by the ledger."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -118,7 +118,12 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     checkpoint: Note
     tlog_proof: Annotated[str, Meta(description="c2sp.org/tlog-proof@v1: inclusion under the checkpoint.")]
     private_feedback: Annotated[
-        Literal["undeliverable"] | UnsetType, Meta(description="The private message was not kept for the host.")
+        Literal["sealed", "undeliverable"] | UnsetType,
+        Meta(description="Whether the private message is kept for the host, who alone can read it."),
+    ] = UNSET
+    booking: Annotated[
+        dict[str, Any] | UnsetType,
+        Meta(description="The notice, claim or answer that shows the booking: with the submission it opens evidence."),
     ] = UNSET
 
 
@@ -137,6 +142,75 @@ class ResponseReceipt(Struct, frozen=True):
     openings: ResponseOpenings
     checkpoint: Note
     tlog_proof: Annotated[str, Meta(description="c2sp.org/tlog-proof@v1: inclusion under the checkpoint.")]
+
+
+class UpgradeOpenings(Struct, frozen=True):
+    text: None
+    evidence: Annotated[Salt, Meta(description="With the signed supplement it shows by which evidence.")]
+
+
+class UpgradeReceipt(Struct, frozen=True):
+    """What a guest keeps to prove offline that the review counts as verified: /schemas/upgrade-receipt.v1.json."""
+
+    review_id: str
+    status: Literal["accepted"]
+    verification_level: Literal["guest_verified"]
+    index: Index
+    entry: EntryText
+    openings: UpgradeOpenings
+    checkpoint: Note
+    tlog_proof: Annotated[str, Meta(description="c2sp.org/tlog-proof@v1: inclusion under the checkpoint.")]
+
+
+IntakeReceipt = Annotated[
+    dict[str, Any], Meta(description="The ledger's signed word that it will decide: /schemas/intake.v1.json.")
+]
+
+
+class Intake(Struct, frozen=True):
+    """Taken in, and not decided yet."""
+
+    submission_id: str
+    status_url: Annotated[str, Meta(description="Where to look what became of it. Whoever has it can look: keep it.")]
+    intake: IntakeReceipt
+
+
+class SubmissionState(Struct, frozen=True, omit_defaults=True):
+    """What became of a submission that had to wait."""
+
+    status: Literal["pending", "accepted", "rejected"]
+    decide_by: Annotated[str, Meta(description="When there is a decision at the latest.")]
+    intake: IntakeReceipt | UnsetType = UNSET
+    code: Annotated[str | UnsetType, Meta(description="Why it was rejected, explained at /problems/CODE.")] = UNSET
+    detail: str | UnsetType = UNSET
+    refusal: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="The ledger's signed word that it refused: evidence.")
+    ] = UNSET
+    receipt: Annotated[Receipt | UnsetType, Meta(description="Of a review; a claim that was verified has none.")] = (
+        UNSET
+    )
+
+
+class BookingKept(Struct, frozen=True, omit_defaults=True):
+    """What a host or guest said of a booking, on file."""
+
+    type: Literal["BookingNotice", "BookingClaim"]
+    status: Literal["kept", "verified"]
+    received_at: str
+    kept_until: Annotated[str, Meta(description="The day on which it is erased.")]
+    before_check_in: Annotated[
+        bool | UnsetType, Meta(description="Of a notice: one that came later counts only like an answer to a callback.")
+    ] = UNSET
+
+
+class FeedbackItem(Struct, frozen=True):
+    review_id: str
+    sealed: Annotated[str, Meta(description="Base64 of a NaCl sealed box.")]
+    key: Annotated[str, Meta(description="The name of the host's key that opens it.")]
+
+
+class FeedbackItems(Struct, frozen=True):
+    items: list[FeedbackItem]
 
 
 class SchemaList(Struct, frozen=True):

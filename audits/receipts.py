@@ -29,9 +29,11 @@ _MEMBERS = {
 }
 _REFUSAL = {"type", "submission_sha256", "code", "at", "proof"}
 # The commitment that the speaker alone can open, and what it would show, by the type of the entry.
-_OWN = {"review": "evidence", "response": "statement"}
+_OWN = {"review": "evidence", "response": "statement", "upgrade": "evidence"}
+_OF = {"review": "", "response": "the response to ", "upgrade": "the upgrade of "}
 _WHOSE = {
     "review": "whose review it is: show the signed submission too (it includes private feedback)",
+    "upgrade": "by which evidence: show the signed supplement too",
     "response": "whose response it is: show the signed response too",
 }
 
@@ -44,13 +46,14 @@ def verify_receipt(
     submission: bytes | None = None,
     booking: bytes | None = None,
 ) -> Report:
-    """Check the answer to an accepted review or response. With the signed submission (and the booking statement that
-    was used, if the submission does not carry it) it also shows whose it is."""
+    """Check the answer to an accepted review or response, or to evidence that came later. With the signed submission
+    (and the booking statement that was used, if neither the submission nor the receipt carries it) it also shows whose
+    it is."""
     receipt = _parse_receipt(data)
     entry = parse_entry(receipt["entry"].encode())
     members = entry.members
     if entry.type not in _OWN or receipt["status"] != "accepted":
-        raise NotProved("receipt_mismatch", "the receipt is not of an accepted review or response")
+        raise NotProved("receipt_mismatch", "the receipt is not of an accepted review, response or upgrade")
     if (receipt["review_id"], receipt.get("verification_level")) != (members["review_id"], members.get("level")):
         raise NotProved("receipt_mismatch", "review_id or verification_level differ from the entry")
     proof = TlogProof.parse(receipt["tlog_proof"])
@@ -62,14 +65,15 @@ def verify_receipt(
         raise NotProved(
             "map_head_not_last", f"the last leaf of a published checkpoint must be a map head, not a {entry.type}"
         )
-    of = "" if entry.type == "review" else "the response to "
-    report = Report(f"receipt of {of}{members['review_id']}", checkpoint.size, str(members["at"]))
+    report = Report(f"receipt of {_OF[entry.type]}{members['review_id']}", checkpoint.size, str(members["at"]))
     report.proved.append(
         f"the {entry.type} is entry {proof.index} of a tree of {checkpoint.size} that {log.name} signed"
     )
     report.proved += _cosigned(proof.checkpoint, policy)
-    if entry.type == "review":
+    if entry.type != "response":
         report.not_proved.append(REAL_STAYS)
+    if booking is None and isinstance(receipt.get("booking"), dict):
+        booking = jcs.dumps(receipt["booking"])
     _verify_openings(receipt["openings"], entry, submission, booking, report)
     return report
 
@@ -163,12 +167,12 @@ def _verify_openings(
     own = _OWN[entry.type]
     if openings.keys() != {"text", own} or not isinstance(openings[own], dict) or openings[own].keys() != {"salt"}:
         raise Malformed("receipt_malformed", f"the openings of a receipt must be text and the salt of the {own}")
-    text, committed = openings["text"], entry.members["text"]
-    if text is not None and committed is None:
-        raise NotProved("opening_unexpected", "the entry commits to no text, and one is opened")
+    text, committed = openings["text"], entry.members.get("text")
     if text is None and committed is not None:
         report.withheld.append("the text that the entry commits to: it was redacted, or is not shown")
     if text is not None:
+        if committed is None:
+            raise NotProved("opening_unexpected", "the entry commits to no text, and one is opened")
         Opening.parse(text).require(committed)
         report.proved.append("the text is the one the entry commits to")
     try:
@@ -179,7 +183,7 @@ def _verify_openings(
         report.not_proved.append(_WHOSE[entry.type])
         return
     signed = strict_json.loads(submission)
-    if entry.type == "review":
+    if own == "evidence":
         beside = None if booking is None else strict_json.loads(booking)
         signed, sealed = {"submission": signed, "booking": beside}, entry.members["evidence"]["commitment"]
     else:

@@ -10,7 +10,7 @@
     │   ├── BadDID             did_not_canonical
     │   ├── BadKey             key_not_acceptable
     │   ├── BadForm            schema_invalid, too_large, rating_out_of_range, text_too_long, date_invalid,
-    │   │                      credential_by_reference
+    │   │                      credential_by_reference, document_invalid, document_mismatch
     │   ├── BadNote            note_malformed, vkey_malformed, checkpoint_malformed, tlog_proof_malformed,
     │   │                      policy_malformed
     │   ├── BadTilePath        tile_path_invalid
@@ -28,7 +28,7 @@
     │                          face_mismatch, history_mismatch, history_unproved, opening_mismatch,
     │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
     │                          from_the_future, receipt_mismatch, tlog_proof_extra, mirror_incomplete,
-    │                          bundle_mismatch, tile_mismatch
+    │                          bundle_mismatch, tile_mismatch, feedback_unreadable
     ├── NotAccepted            a credential or statement that does not count here
     │                          proofs: proof_type_not_supported, proof_chain, wrong_proof_purpose, proof_value_invalid,
     │                          proof_invalid, proof_time_invalid, bad_verification_method, wrong_domain,
@@ -41,16 +41,23 @@
     │                          speakers: did_document_invalid, holder_binding_unavailable, holder_mismatch,
     │                          not_the_host, self_review
     │                          addresses: address_not_allowed
-    │                          bookings: booking_evidence_invalid; responses: response_window_closed
+    │                          bookings: booking_evidence_invalid, booking_cancelled, booking_denied,
+    │                          booking_dates_mismatch; responses: response_window_closed
+    │                          other platforms: host_credential_required, consent_mismatch
+    │                          signed requests: signature_malformed, signature_expired, signature_invalid,
+    │                          digest_mismatch, ledger_unknown
     ├── NotFetched             nothing of use came from an address: fetch_unresolved, fetch_unreachable, fetch_tls,
     │                          fetch_timeout, fetch_status, fetch_redirected, fetch_too_large, fetch_encoded,
     │                          fetch_not_json, fetch_unproved, fetch_too_often
-    ├── NotYet                 right in itself, but not here and now: stay_not_over, too_late, booking_unverifiable
-    ├── Done                   it was done before, in another way: already_reviewed, already_responded
+    ├── NotYet                 right in itself, but not here and now: stay_not_over, too_late, booking_unverifiable,
+    │                          claim_too_late
+    ├── Done                   it was done before, in another way: already_reviewed, already_responded,
+    │                          already_verified, already_redacted, notice_outdated, nonce_repeated
     ├── TooMany                rate_limited, quota_exceeded
     ├── NotStored              not_stored: something that must exist is missing or damaged
-    ├── BadRequest             parameter_invalid, cursor_invalid, page_out_of_range
-    ├── NotFound               not_found, review_not_found, unknown_size, index_out_of_range
+    ├── BadRequest             parameter_invalid, cursor_invalid, page_out_of_range, method_not_allowed
+    ├── NotFound               not_found, review_not_found, submission_not_found, unknown_size, index_out_of_range,
+    │                          nothing_to_redact
     ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, ledger_unreachable,
     │   │                      status_unavailable, issuer_unavailable, credential_unavailable, guest_did_unavailable,
     │   │                      host_did_unavailable

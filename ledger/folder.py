@@ -29,6 +29,7 @@ from ledger.log.sequencer import Sequencer
 from ledger.net.development import Development, from_environment
 from ledger.net.fetch import Fetcher, user_agent
 from ledger.reviews.desk import Desk
+from ledger.reviews.worker import Worker
 from ledger.settings import Settings, origin_of
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
@@ -66,10 +67,19 @@ class Ledger:
         """Whose credentials count, as the published log says."""
         return self.registries.newest()
 
+    @property
+    def policy(self) -> bytes:
+        """The admission policy, as it is served."""
+        return policy.document(publishes_unanswered=self.settings.publishes_unanswered)
+
     def adopt_policy(self) -> bool:
         """Say in the log which admission policy holds from now on, unless it says so already."""
-        draft = make_draft("policy", {"policy": policy.HASH}, key=_policy_key())
-        return self.reader.known(_policy_key()) is None and not self.sequencer.append([draft])[0].repeated
+        newest, adopted = self.reader.newest_policy(), policy.hash_of(self.policy)
+        if newest is not None and newest[1] == adopted:
+            return False
+        # Once after the last one, though several services start at once.
+        key = b"policy %d %s" % (-1 if newest is None else newest[0], adopted.encode())
+        return not self.sequencer.append([make_draft("policy", {"policy": adopted}, key=key)])[0].repeated
 
     def desk(self, domain: str | None = None, **options: Any) -> Desk:
         """Where reviews and responses are handed in, made for `domain`: by default the ledger's base URL."""
@@ -77,7 +87,12 @@ class Ledger:
         log = (self.store, self.reader, self.sequencer, self.registries)
         dids = Resolution(self.fetcher, self.clock, self.archive, self.limiter)
         statuses = StatusLists(self.fetcher, self.clock, self.registries.newest)
-        return Desk(*log, self.keys, self.limiter, self.clock, domain, dids, statuses, **options)
+        given = {"publishes_unanswered": self.settings.publishes_unanswered, **options}
+        return Desk(*log, self.keys, self.limiter, self.clock, domain, dids, statuses, self.fetcher, **given)
+
+    def worker(self, domain: str | None = None) -> Worker:
+        """Decides on what waits. Its desk is its own: what is asked of others belongs to one event loop."""
+        return Worker(self.desk(domain))
 
     def close(self) -> None:
         """Finish what is queued, and let go of the database."""
@@ -113,17 +128,13 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
         if not settings.service_keys.exists():
             write_service_keys(settings.service_keys)
         if begun is None:
-            genesis = {"origin": origin, "policy": policy.HASH, "previous": previous}
-            begin_log(store, make_draft("genesis", genesis, key=_policy_key()), format_time(clock()))
+            adopted = policy.hash_of(policy.document(publishes_unanswered=settings.publishes_unanswered))
+            genesis = {"origin": origin, "policy": adopted, "previous": previous}
+            begin_log(store, make_draft("genesis", genesis), format_time(clock()))
         Publisher(store, origin, key, mark).publish()
     finally:
         store.close()
     return Verifier(origin, ED25519, bytes(key.verify_key))
-
-
-def _policy_key() -> bytes:
-    """A policy is adopted once: its document has a version, so that an older one does not come back."""
-    return b"policy " + policy.HASH.encode()
 
 
 def _log_key(settings: Settings, origin: str) -> tuple[str, SigningKey]:

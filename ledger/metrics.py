@@ -23,6 +23,13 @@ QUEUED = Gauge("staylog_queued_drafts", "Drafts that wait for the writer")
 SIZE = Gauge("staylog_published_size", "Size of the newest published checkpoint")
 HALTED = Gauge("staylog_halted", "1 when the log refuses to sign until an operator has looked")
 SUBMISSIONS = Counter(
-    "staylog_submissions", "Reviews and responses: accepted, repeated, or a stable code", ["kind", "outcome"]
+    "staylog_submissions", "What is sent in: accepted, repeated, pending, or a stable code", ["kind", "outcome"]
 )
+CALLBACKS = Counter(
+    "staylog_callbacks", "What hosts said of bookings: confirmed, denied, dates_mismatch, unknown", ["outcome"]
+)
+DECISIONS = Counter(
+    "staylog_decisions", "What became of submissions that waited: accepted, or a stable code", ["outcome"]
+)
+PENDING = Gauge("staylog_pending_submissions", "Submissions that wait for a decision, when last looked")
 UNCOUNTED = Counter("staylog_uncounted_requests", "Requests let through because limits could not be counted")

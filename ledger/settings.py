@@ -17,15 +17,25 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`base_url` is how the world reaches the service; statements and problem types name it."""
+    """`base_url` is how the world reaches the service; statements and problem types name it. `publishes_unanswered` is
+    whether reviews are published whose hosts never answered: a part of the policy."""
 
     data: Path
     database_url: str
     base_url: str
+    publishes_unanswered: bool = True
 
     @classmethod
-    def of(cls, data: Path, database_url: str | None = None, base_url: str = DEFAULT_BASE_URL) -> "Settings":
-        return cls(data, database_url or f"sqlite:///{data / 'ledger.db'}", check_base_url(base_url))
+    def of(
+        cls,
+        data: Path,
+        database_url: str | None = None,
+        base_url: str = DEFAULT_BASE_URL,
+        *,
+        publishes_unanswered: bool = True,
+    ) -> "Settings":
+        where = database_url or f"sqlite:///{data / 'ledger.db'}"
+        return cls(data, where, check_base_url(base_url), publishes_unanswered)
 
     @property
     def log_key(self) -> Path:

@@ -15,12 +15,14 @@ NAMES = (
     "common.v1.json",
     "credentials.v1.json",
     "entry.v1.json",
+    "intake.v1.json",
     "receipt.v1.json",
     "record.v1.json",
     "refusal.v1.json",
     "response-receipt.v1.json",
     "statements.v1.json",
     "status-list.v1.json",
+    "upgrade-receipt.v1.json",
 )
 CONTEXTS = ("openstr.v1.jsonld",)
 

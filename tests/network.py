@@ -107,6 +107,7 @@ class Neighbourhood:
 
     def __post_init__(self) -> None:
         self._answers: dict[str, Handler] = {}
+        self._houses: dict[str, Handler] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
         self._hosts: dict[str, tuple[str, int]] = {}
         ca = self.folder / "test-authority.pem"
@@ -140,6 +141,11 @@ class Neighbourhood:
     def handle(self, url: str, handler: Handler) -> None:
         self.host(url.split("/")[2])
         self._answers[url] = handler
+
+    def house(self, name: str, handler: Handler) -> None:
+        """Whatever is asked of a host that has nothing else to say."""
+        self.host(name)
+        self._houses[name] = handler
 
     def remove(self, url: str) -> None:
         """404 from now on."""
@@ -193,7 +199,8 @@ class Neighbourhood:
             request = await _read(reader)
             self.requests[request.url] += 1
             self.asked.append(request)
-            await self._answers.get(request.url, _not_found)(request, writer)
+            otherwise = self._houses.get(request.url.split("/")[2], _not_found)
+            await self._answers.get(request.url, otherwise)(request, writer)
             await writer.drain()
         with suppress(OSError, ssl.SSLError, RuntimeError):
             writer.close()

@@ -15,6 +15,7 @@ from ledger.identity.issuing import issue
 from ledger.net.development import NONE, Development
 from ledger.reviews import admission, responses
 from ledger.reviews.desk import Desk
+from ledger.reviews.pending import Waiting
 from ledger.reviews.receipts import Accepted
 from tests.identities import IDV, ISSUER, NOW, RATINGS, Speaker, canonize
 from tests.running import Running
@@ -120,8 +121,15 @@ def resigned(body: Mapping[str, Any], speaker: Speaker, **options: Any) -> dict[
     return speaker.sign(bare, **{"domain": DOMAIN, **options})
 
 
-def submit(desk: Desk, data: bytes) -> Accepted:
+def take(desk: Desk, data: bytes) -> Accepted | Waiting:
+    """A review that may have to wait."""
     return asyncio.run(admission.submit(desk, data))
+
+
+def submit(desk: Desk, data: bytes) -> Accepted:
+    taken = take(desk, data)
+    assert isinstance(taken, Accepted), taken
+    return taken
 
 
 def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:

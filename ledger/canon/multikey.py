@@ -1,4 +1,7 @@
-"""Multikeys: Ed25519 keys as DID documents and key files write them (W3C Controlled Identifiers 1.0, section 2.2.2)."""
+"""Multikeys: keys as DID documents and key files write them (W3C Controlled Identifiers 1.0, section 2.2.2).
+
+Ed25519 for what is signed, X25519 for what is sealed.
+"""
 
 from functools import lru_cache
 
@@ -8,6 +11,7 @@ from ledger.canon import base58, ed25519
 from ledger.errors import BadKey, Malformed
 
 _PUBLIC = b"\xed\x01"
+_AGREEMENT = b"\xec\x01"
 _SECRET = b"\x80\x26"
 
 
@@ -26,6 +30,15 @@ def decode(text: str) -> bytes:
     if data[:2] != _PUBLIC or len(data) != 2 + ed25519.KEY_SIZE:
         raise BadKey(f"not the multikey of an Ed25519 key (z6Mk...): {text[:60]!r}")
     return ed25519.check_key(data[2:])
+
+
+def decode_agreement(text: str) -> bytes:
+    """The 32 bytes of an X25519 public key. Whether anybody can open what is sealed to it is not looked at here."""
+    data = _decode(text)
+    if data[:2] != _AGREEMENT or len(data) != 2 + ed25519.KEY_SIZE:
+        # It may be a secret, and is not repeated.
+        raise BadKey("not the multikey of an X25519 public key (z6LS...)")
+    return data[2:]
 
 
 def encode_secret(key: SigningKey) -> str:

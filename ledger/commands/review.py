@@ -215,7 +215,7 @@ def _judge(body: Mapping[str, Any], ledger: str) -> None:
     from ledger.reviews import evidence
 
     receipt = evidence.receipt_of(body, str(speaker_of(body, REVIEW)))
-    if is_offline(body["host_did"]):
+    if receipt is not None and is_offline(body["host_did"]):
         evidence.judge(receipt, HostKeys(offline(body["host_did"])), domain=ledger, now=utc_now())
 
 

@@ -5,6 +5,7 @@ did:key (W3C CCG, did:key v0.9) and did:jwk carry their one key in their name; d
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from ledger.canon import did, ed25519, multikey, strict_json
 from ledger.errors import BadDID, BadJSON, BadKey
@@ -15,6 +16,9 @@ Keys = Mapping[str, bytes]
 
 # Gives the keys that may assert in the name of a DID now, or refuses. No keys at all is an answer, not "unknown".
 Resolver = Callable[[str], Keys]
+
+# Whichever way a message would be encrypted to it (RFC 7518, section 4.6), the key is for agreement.
+_AGREEMENTS = ("ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A192KW", "ECDH-ES+A256KW")
 
 
 def method_of(name: str) -> str:
@@ -38,10 +42,7 @@ def resolve_jwk(name: str) -> Keys:
 
 def key_of_jwk(jwk: object) -> bytes:
     """The Ed25519 key of a JSON Web Key (RFC 8037) that is for signatures."""
-    if not isinstance(jwk, dict) or (jwk.get("kty"), jwk.get("crv")) != ("OKP", "Ed25519"):
-        raise BadKey("a JSON Web Key of Ed25519 expected: kty OKP, crv Ed25519")
-    if "d" in jwk:
-        raise BadKey("this JSON Web Key tells its secret to everybody")
+    jwk = _public_jwk(jwk, "Ed25519")
     if (
         jwk.get("use", "sig") != "sig"
         or jwk.get("alg", "EdDSA") not in ("EdDSA", "Ed25519")
@@ -49,11 +50,36 @@ def key_of_jwk(jwk: object) -> bytes:
         or "verify" not in operations
     ):
         raise BadKey("this JSON Web Key is not for Ed25519 signatures (use, alg, key_ops)")
+    return ed25519.check_key(_x(jwk))
+
+
+def agreement_key_of_jwk(jwk: object) -> bytes:
+    """The X25519 key of a JSON Web Key (RFC 8037) that is for key agreement."""
+    jwk = _public_jwk(jwk, "X25519")
+    if (
+        jwk.get("use", "enc") != "enc"
+        or jwk.get("alg", "ECDH-ES") not in _AGREEMENTS
+        # The public half of an agreement does nothing by itself: many list no operations.
+        or not isinstance(operations := jwk.get("key_ops", []), list)
+        or any(each not in ("deriveKey", "deriveBits") for each in operations)
+    ):
+        raise BadKey("this JSON Web Key is not for key agreement (use, alg, key_ops)")
+    return _x(jwk)
+
+
+def _public_jwk(jwk: object, curve: str) -> Mapping[str, Any]:
+    if not isinstance(jwk, dict) or (jwk.get("kty"), jwk.get("crv")) != ("OKP", curve):
+        raise BadKey(f"a JSON Web Key of {curve} expected: kty OKP, crv {curve}")
+    if "d" in jwk:
+        raise BadKey("this JSON Web Key tells its secret to everybody")
+    return jwk
+
+
+def _x(jwk: Mapping[str, Any]) -> bytes:
     try:
-        key = _base64url(jwk["x"])
+        return _base64url(jwk["x"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadKey(f"the JSON Web Key has no x of base64url: {error}") from None
-    return ed25519.check_key(key)
 
 
 # What needs no network.

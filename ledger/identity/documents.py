@@ -1,12 +1,12 @@
 """Documents that say which keys speak for somebody: DID documents (W3C DID 1.0), and what issuers with an https address
 publish of themselves or of one key (W3C Controlled Identifiers 1.0).
 
-Only Ed25519 keys that may assert are of use here. A document may list whatever else; a key that cannot be read, is not
-its owner's or tells its secret is not one of its keys.
+Of use here are Ed25519 keys that may assert, and X25519 keys to which private words are sealed. A document may list
+whatever else; a key that cannot be read, is not its owner's or tells its secret is not one of its keys.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,15 +14,43 @@ from typing import Any
 from ledger.canon import multikey
 from ledger.canon.times import parse_moment
 from ledger.errors import BadKey, NotAccepted
-from ledger.identity.did import Keys, key_of_jwk
+from ledger.identity.did import Keys, agreement_key_of_jwk, key_of_jwk
+from ledger.identity.sealing import check_key
 
 MAX_METHODS = 100
 # Of those, the keys that may assert: nobody signs with more, and all are remembered of a host.
 MAX_KEYS = 16
-_MULTIKEYS = ("Multikey", "Ed25519VerificationKey2020")
 _JWKS = ("JsonWebKey", "JsonWebKey2020")
 # As a proof can name it, and a database can keep it.
 _NAME = re.compile(r"[!-~]{1,512}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Purpose:
+    """What keys are for: the member that lists them, the types that have a multikey, where their secret would stand,
+    and how to read either form."""
+
+    member: str
+    multikeys: tuple[str, ...]
+    secrets: tuple[str, ...]
+    of_multikey: Callable[[str], bytes]
+    of_jwk: Callable[[object], bytes]
+
+
+_ASSERTION = _Purpose(
+    "assertionMethod",
+    ("Multikey", "Ed25519VerificationKey2020"),
+    ("secretKeyMultibase",),
+    multikey.decode,
+    key_of_jwk,
+)
+_AGREEMENT = _Purpose(
+    "keyAgreement",
+    ("Multikey", "X25519KeyAgreementKey2020"),
+    ("secretKeyMultibase", "privateKeyMultibase", "secretKeyJwk", "privateKeyJwk"),
+    lambda text: check_key(multikey.decode_agreement(text)),
+    lambda jwk: check_key(agreement_key_of_jwk(jwk)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +61,36 @@ class Method:
     key: bytes
     until: datetime | None
 
+    def counts(self, now: datetime) -> bool:
+        """It has neither expired nor been revoked."""
+        return self.until is None or now < self.until
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Who, and the keys that may assert for them."""
+    """Who, the keys that may assert for them, and those for what only they shall read. In the order of the document."""
 
     id: str
     methods: tuple[Method, ...]
+    agreements: tuple[Method, ...] = ()
 
     def keys(self, now: datetime) -> Keys:
-        """Those that have neither expired nor been revoked."""
-        return {each.id: each.key for each in self.methods if each.until is None or now < each.until}
+        """Those that may assert now."""
+        return {each.id: each.key for each in self.methods if each.counts(now)}
+
+    def agreement_keys(self, now: datetime) -> Keys:
+        """Those to which something may be sealed now."""
+        return {each.id: each.key for each in self.agreements if each.counts(now)}
 
 
 def read_document(value: Any, name: str) -> Document:
     """The document of `name`, a DID or an https address."""
     if not isinstance(value, dict) or value.get("id") != name:
         raise NotAccepted("did_document_invalid", f"the document of {name} is about somebody else: its id must be that")
-    listed = {method.id: method for entry in _entries(value, "verificationMethod") for method in _methods(entry, name)}
-    found: dict[str, Method] = {}
-    for entry in _entries(value, "assertionMethod"):
-        if isinstance(entry, str):
-            named = _absolute(entry, name)
-            found |= {named: listed[named]} if named in listed else {}
-        for method in _methods(entry, name):
-            if listed.get(method.id, method) != method:
-                raise NotAccepted("did_document_invalid", f"{method.id} is the name of two keys")
-            found[method.id] = method
+    found = _listed(value, _ASSERTION)
     if len(found) > MAX_KEYS:
         raise NotAccepted("did_document_invalid", f"more than {MAX_KEYS} keys may assert for {name}")
-    return Document(name, tuple(found.values()))
+    return Document(name, tuple(found.values()), tuple(_agreements(value).values()))
 
 
 def read_key(value: Any, method: str, issuer: str, now: datetime) -> bytes:
@@ -71,10 +99,41 @@ def read_key(value: Any, method: str, issuer: str, now: datetime) -> bytes:
         raise NotAccepted("bad_verification_method", f"there is no key at {method}, or it has another name")
     if value.get("controller") != issuer:
         raise NotAccepted("issuer_key_mismatch", f"the key {method} is not controlled by {issuer}")
-    for found in _methods(value, issuer):
-        if found.until is None or now < found.until:
+    for found in _methods(value, issuer, _ASSERTION):
+        if found.counts(now):
             return found.key
     raise NotAccepted("bad_verification_method", f"{method} is not an Ed25519 key of {issuer} that counts now")
+
+
+def _listed(document: Mapping[str, Any], purpose: _Purpose) -> dict[str, Method]:
+    """The keys for a purpose, by name: described where they are listed, or listed by the name of a method."""
+    owner = document["id"]
+    methods = _entries(document, "verificationMethod")
+    known = {method.id: method for entry in methods for method in _methods(entry, owner, purpose)}
+    found: dict[str, Method] = {}
+    for entry in _entries(document, purpose.member):
+        if isinstance(entry, str):
+            named = _absolute(entry, owner)
+            found |= {named: known[named]} if named in known else {}
+        for method in _methods(entry, owner, purpose):
+            if known.get(method.id, method) != method:
+                raise NotAccepted("did_document_invalid", f"{method.id} is the name of two keys")
+            found[method.id] = method
+    return found
+
+
+def _agreements(document: Mapping[str, Any]) -> dict[str, Method]:
+    """None where they cannot be meant as they stand: that takes nothing from who signs."""
+    try:
+        found = _listed(document, _AGREEMENT)
+    except NotAccepted:
+        return {}
+    # Nor if what has one of their names elsewhere is not the same key.
+    for entry in (*_entries(document, "verificationMethod"), *_entries(document, "assertionMethod")):
+        named = _absolute(str(entry.get("id")), document["id"]) if isinstance(entry, dict) else None
+        if named in found and [found[named]] != [*_methods(entry, document["id"], _AGREEMENT)]:
+            return {}
+    return found
 
 
 def _entries(document: Mapping[str, Any], member: str) -> list[Any]:
@@ -88,9 +147,9 @@ def _entries(document: Mapping[str, Any], member: str) -> list[Any]:
     return entries
 
 
-def _methods(entry: Any, owner: str) -> Iterator[Method]:
-    """The key of an entry, if it is one of the owner's that can be used."""
-    if not isinstance(entry, dict) or entry.get("controller") != owner or "secretKeyMultibase" in entry:
+def _methods(entry: Any, owner: str, purpose: _Purpose) -> Iterator[Method]:
+    """The key of an entry, if it is one of the owner's that can be used for this."""
+    if not isinstance(entry, dict) or entry.get("controller") != owner or any(s in entry for s in purpose.secrets):
         return
     try:
         id_, kind = _absolute(entry["id"], owner), entry.get("type")
@@ -98,10 +157,10 @@ def _methods(entry: Any, owner: str) -> Iterator[Method]:
             return
         if owner.startswith("did:") and not id_.startswith(f"{owner}#"):
             return
-        if kind in _MULTIKEYS:
-            key = multikey.decode(entry["publicKeyMultibase"])
+        if kind in purpose.multikeys:
+            key = purpose.of_multikey(entry["publicKeyMultibase"])
         elif kind in _JWKS:
-            key = key_of_jwk(entry["publicKeyJwk"])
+            key = purpose.of_jwk(entry["publicKeyJwk"])
         else:
             return
         ends = [parse_moment(entry[name]) for name in ("expires", "revoked") if name in entry]

@@ -7,16 +7,18 @@ booking time may have been signed by one that was in it then.
 from asyncio import Task, create_task, get_running_loop, shield
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
 from ledger.canon import did, multikey
 from ledger.clock import Clock
-from ledger.errors import NotAccepted, NotFetched, StaylogError, TooMany, Unavailable
+from ledger.errors import BadKey, NotAccepted, NotFetched, StaylogError, TooMany, Unavailable
 from ledger.identity.archive import KeyArchive, Remembered
 from ledger.identity.did import Keys, document_url, is_offline, offline
 from ledger.identity.documents import Document, read_document
+from ledger.identity.sealing import converted
 from ledger.net.fetch import Fetcher
 from ledger.net.guard import check_url
 from ledger.net.lookups import FAILURE_SECONDS, Found, Lookups, lifetime
@@ -47,6 +49,8 @@ class HostKeys:
     remembered: Sequence[Remembered] = ()
     # Where the ones of now are from, if they had to be looked up.
     resolved: Resolved | None = None
+    # Those of now to which something may be sealed.
+    agreements: Keys = field(default_factory=dict)
 
     def now(self) -> Keys:
         """For what is said now."""
@@ -65,6 +69,18 @@ class HostKeys:
         others = {multikey.encode(key) for key in keys}
         now = () if isinstance(self.current, StaylogError) else self.current.values()
         return not others.isdisjoint([*map(multikey.encode, now), *(each.multikey for each in self.remembered)])
+
+    def sealing(self) -> tuple[str, bytes] | None:
+        """To which key private words are sealed, by the name of its method: the first that is there for such, else the
+        first by which the host signs, converted. None if there is neither, or nobody can say."""
+        if isinstance(self.current, StaylogError):
+            return None
+        for method, key in self.agreements.items():
+            return method, key
+        for method, key in self.current.items():
+            with suppress(BadKey):
+                return method, converted(key)
+        return None
 
 
 class Resolution:
@@ -102,7 +118,8 @@ class Resolution:
             passing = Unavailable("host_did_unavailable", message, retry_after=wait)
             # That somebody may not be asked does not pass.
             return HostKeys(failure if failure.code == "address_not_allowed" else passing, self._recall(name))
-        return HostKeys(resolved.document.keys(self._clock()), self._recall(name), resolved)
+        document, now = resolved.document, self._clock()
+        return HostKeys(document.keys(now), self._recall(name), resolved, document.agreement_keys(now))
 
     async def remember(self, keys: HostKeys) -> None:
         """What was seen of a host, once for each time that it was fetched. For who has shown to be one: anybody may

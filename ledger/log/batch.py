@@ -23,6 +23,7 @@ from ledger.log.record import HostFold, ReviewState, sublog_leaf
 from ledger.log.tiles import Appender, TileTree
 from ledger.log.tree import leaf_hash, root_of
 from ledger.store import tables
+from ledger.store.erasure import erasing
 from ledger.store.rows import (
     Head,
     Published,
@@ -155,8 +156,10 @@ class Batch:
         if draft.key is not None:
             self._keys[draft.key] = placed.index
         if author is not None:
-            if author.stay in self._keys:
-                self._tell_conflict(entry, author)
+            if author.stay is not None and author.stay in self._keys:
+                self._tell(entry, author, "conflict")
+            if any(key in self._keys for key in author.denials):
+                self._tell(entry, author, "contradicted")
             for key in author.keys:
                 self._keys.setdefault(key, placed.index)
         return placed
@@ -171,13 +174,13 @@ class Batch:
 
     def _admit(self, author: Author) -> None:
         """What was found before the draft was queued may have changed; here nothing changes any more."""
-        if author.trusted_at != self._trust:
+        if author.trusted_at not in (None, self._trust):
             raise Outdated("busy", "who is trusted to issue credentials has changed meanwhile; try again")
         if any(key in self._keys for key in author.bookings):
             raise Done("already_reviewed", "this guest has reviewed this booking already")
 
-    def _tell_conflict(self, review: Entry, author: Author) -> None:
-        members = {"host_did": review.host, "outcome": "conflict", "booking": author.conflict}
+    def _tell(self, about: Entry, author: Author, outcome: str) -> None:
+        members = {"host_did": about.host, "outcome": outcome, "booking": author.booking}
         draft = make_draft("booking_check", members)
         self._add(draft, draft.at(self.at))
 
@@ -191,7 +194,8 @@ class Batch:
 
     def _known_keys(self, drafts: Sequence[Draft]) -> dict[bytes, int]:
         keys = [draft.key for draft in drafts if draft.key is not None]
-        keys += [key for draft in drafts if draft.author is not None for key in draft.author.keys]
+        authors = [draft.author for draft in drafts if draft.author is not None]
+        keys += [key for author in authors for key in (*author.keys, *author.denials)]
         rows = select_in(self.connection, "SELECT key, idx FROM known WHERE key IN ({})", keys)
         return dict(rows)
 
@@ -262,19 +266,32 @@ class Batch:
         for index, draft in enumerate(self._drafts, start):
             keys += [(key, index) for key in draft.author.keys] if draft.author is not None else []
         insert_rows(self.connection, tables.known, keys, on_conflict=" ON CONFLICT DO NOTHING")
-        salts = [(index, draft.salt) for index, draft in enumerate(self._drafts, start) if draft.salt is not None]
+        numbered = list(enumerate(self._drafts, start))
+        salts = [(index, draft.salt, draft.beside) for index, draft in numbered if draft.salt is not None]
         insert_rows(self.connection, tables.receipt_salt, salts)
-        pinned = [(index, draft.pinned) for index, draft in enumerate(self._drafts, start) if draft.pinned is not None]
+        pinned = [(index, draft.pinned) for index, draft in numbered if draft.pinned is not None]
         insert_rows(self.connection, tables.issuer_keys, pinned)
+        policies = [(index, draft.members["policy"]) for index, draft in numbered if "policy" in draft.members]
+        insert_rows(self.connection, tables.adopted_policy, policies)
+        self._keep_feedback(numbered)
         for draft in self._drafts:
             if draft.type == "redaction":
                 self._erase(draft)
+
+    def _keep_feedback(self, numbered: Sequence[tuple[int, Draft]]) -> None:
+        kept = [
+            (index, self._host_keys[draft.members["host_did"]], each.sealed, each.method, each.forget_on)
+            for index, draft in numbered
+            if (each := draft.feedback) is not None
+        ]
+        insert_rows(self.connection, tables.feedback, kept)
 
     def _erase(self, redaction: Draft) -> None:
         """The text goes in the transaction that says so; a commitment without its salt says nothing."""
         # The one entry about a review that has a text is its response.
         which = "idx = ?" if redaction.members["part"] == "text" else "about = ?"
-        run(self.connection, _ERASE + which, (redaction.members["review"],))
+        with erasing(self.connection):
+            run(self.connection, _ERASE + which, (redaction.members["review"],))
 
     def _move_head(self, head: Head) -> None:
         moved = run(self.connection, _MOVE, (*head.row, self.head.size))

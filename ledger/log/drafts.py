@@ -23,27 +23,39 @@ class Author:
 
     Nobody who has one of `bookings` already may have it again. Whoever has one of `guests` already is marked as a
     repeated guest. Another guest with the same `stay` is a conflict, of which an entry tells, with the commitment
-    `conflict`. All keys are kept, those under older secrets too: a service that has not heard of a new one yet must
-    know the guest again.
+    `booking`; so is told that a denial was contradicted, which is known by one of `denials`. All keys are kept, those
+    under older secrets too: a service that has not heard of a new one yet must know the guest again.
     """
 
-    bookings: tuple[bytes, ...]
-    guests: tuple[bytes, ...]
-    stay: bytes
-    conflict: str
-    # The index of the newest issuer entry when the guest's issuer was found to be trusted.
-    trusted_at: int
+    bookings: tuple[bytes, ...] = ()
+    guests: tuple[bytes, ...] = ()
+    # None where nothing but the guest's word shows the stay: that contradicts nobody.
+    stay: bytes | None = None
+    denials: tuple[bytes, ...] = ()
+    booking: str | None = None
+    # The index of the newest issuer entry when the issuers were found to be trusted; None where none is needed.
+    trusted_at: int | None = None
 
     @property
     def keys(self) -> tuple[bytes, ...]:
-        return (*self.bookings, *self.guests, self.stay)
+        return (*self.bookings, *self.guests, *((self.stay,) if self.stay is not None else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """Private words, sealed to the host's key of the name `method`; kept until the day `forget_on`."""
+
+    sealed: bytes
+    method: str
+    forget_on: str
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """`members` are the entry's, but for `at`. `opening` is the text that a review or response commits to, where it may
     be served; `pinned` the list of keys, in JCS, whose hash an issuer entry has; `salt` opens the commitment that is
-    for the speaker alone. A second draft with the same `key` is a repetition: it gets the entry of the first."""
+    for the speaker alone, `beside` is what else the receipt has, sealed. A second draft with the same `key` is a
+    repetition: it gets the entry of the first."""
 
     type: str
     members: Mapping[str, Any]
@@ -54,11 +66,13 @@ class Draft:
     pinned: bytes | None = None
     salt: bytes | None = None
     author: Author | None = None
+    beside: bytes | None = None
+    feedback: Feedback | None = None
 
     @property
     def most_entries(self) -> int:
-        """How many entries it may become: the review of an author, and that it is in conflict with another."""
-        return 1 if self.author is None else 2
+        """How many entries it may become: what an author says, that it is in conflict, and that it contradicts."""
+        return 1 if self.author is None else 3
 
     def trusted(self, at: int) -> "Draft":
         """The same, after the author's issuer was found to be trusted once more."""
@@ -86,6 +100,8 @@ def make_draft(
     key: bytes | None = None,
     salt: bytes | None = None,
     author: Author | None = None,
+    beside: bytes | None = None,
+    feedback: Feedback | None = None,
 ) -> Draft:
     """A draft of an entry that would be well-formed, or BadEntry. The `keys` of an issuer are a list of multikeys."""
     pinned = None
@@ -102,7 +118,7 @@ def make_draft(
             # PostgreSQL has no such character.
             raise BadEntry("entry_invalid", f"the text of a {type_} may not have U+0000")
     kept = {name: value for name, value in checked.members.items() if name != "at"}
-    return Draft(type_, kept, checked.data, opening, key, pinned, salt, author)
+    return Draft(type_, kept, checked.data, opening, key, pinned, salt, author, beside, feedback)
 
 
 def pin(keys: Any) -> bytes:

@@ -221,12 +221,18 @@ class Reader:
         rows = self._run(_COVERING, index)
         return self.published_at(rows[0][0]) if rows else None
 
-    def receipt_salt(self, index: int) -> bytes:
-        """The salt that only the speaker of the entry gets."""
-        rows = self._run("SELECT salt FROM receipt_salt WHERE idx = ?", index)
+    def receipt_salt(self, index: int) -> tuple[bytes, bytes | None]:
+        """The salt that only the speaker of the entry gets, and what is sealed beside it."""
+        rows = self._run("SELECT salt, beside FROM receipt_salt WHERE idx = ?", index)
         if not rows:
             raise NotStored(f"the salt of entry {index} is not stored")
-        return bytes(rows[0][0])
+        salt, beside = rows[0]
+        return bytes(salt), None if beside is None else bytes(beside)
+
+    def newest_policy(self) -> tuple[int, str] | None:
+        """The entry by which the policy of now was adopted, and the policy's hash."""
+        rows = self._run("SELECT idx, policy FROM adopted_policy ORDER BY idx DESC LIMIT 1")
+        return (int(rows[0][0]), str(rows[0][1])) if rows else None
 
     def issuers_of(self, host: str, size: int) -> Counter[str]:
         """How many of the host's reviews below `size` rest on each issuer's credentials. Of many thousands, perhaps:

@@ -12,7 +12,7 @@ import re
 import socket
 import ssl
 from asyncio import Semaphore, run_coroutine_threadsafe, timeout, wrap_future
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -51,6 +51,13 @@ def user_agent(base_url: str) -> str:
     return f"staylog/{version('staylog')} (+{base_url})"
 
 
+class Question(NamedTuple):
+    """What is posted, if anything, and the headers that go with it."""
+
+    body: bytes | None
+    headers: Mapping[str, str]
+
+
 class Fetched(NamedTuple):
     """What came: its bytes, where they came from in the end, and for how long they may be kept, if that was said."""
 
@@ -74,11 +81,13 @@ class Fetcher:
         self._lookup = lookup
         self._hosts: dict[tuple[str, str], tuple[Semaphore, int]] = {}
 
-    async def fetch(self, url: str, profile: Profile, body: bytes | None = None) -> Fetched:
-        """What is at `url`; `body`, which is JSON, is posted there. NotAccepted when it may not be asked, NotFetched
-        when nothing came that is of use."""
+    async def fetch(
+        self, url: str, profile: Profile, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Fetched:
+        """What is at `url`; `body`, which is JSON, is posted there, with `headers` of its own. NotAccepted when it may
+        not be asked, NotFetched when nothing came that is of use."""
         try:
-            work = self._fetch(check_url(url), profile, body)
+            work = self._fetch(check_url(url), profile, Question(body, headers or {}))
             fetched = await wrap_future(run_coroutine_threadsafe(work, net_loop()))
         except (NotAccepted, NotFetched) as refusal:
             metrics.FETCHES.labels(profile.name, refusal.code).inc()
@@ -86,12 +95,12 @@ class Fetcher:
         metrics.FETCHES.labels(profile.name, "fetched").inc()
         return fetched
 
-    async def _fetch(self, target: Target, profile: Profile, body: bytes | None) -> Fetched:
+    async def _fetch(self, target: Target, profile: Profile, question: Question) -> Fetched:
         asked = target.url
         try:
             async with timeout(profile.seconds), self._place(target.host, profile):
                 for _ in range(profile.redirects + 1):
-                    answer = await self._ask(target, profile, body)
+                    answer = await self._ask(target, profile, question)
                     if isinstance(answer, Fetched):
                         return answer
                     if answer is None:
@@ -110,11 +119,12 @@ class Fetcher:
         except (ClientError, OSError) as error:
             raise NotFetched("fetch_unreachable", f"{asked} could not be asked: {_why_not(error)}") from None
 
-    async def _ask(self, target: Target, profile: Profile, body: bytes | None) -> Fetched | Target | None:
+    async def _ask(self, target: Target, profile: Profile, question: Question) -> Fetched | Target | None:
         """The answer, or where it leads within its origin; None when that is elsewhere."""
+        body = question.body
         headers = {"User-Agent": self._agent, "Accept": ACCEPT, "Accept-Encoding": "identity"}
         if body is not None:
-            headers["Content-Type"] = "application/json"
+            headers |= {"Content-Type": "application/json", **question.headers}
         async with self._session(target, profile) as session:
             # As it was checked: nothing in it is spelled in another way on the way out.
             url = URL(target.url, encoded=True)

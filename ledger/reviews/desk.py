@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import tzinfo
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -27,11 +26,14 @@ from ledger.identity.status import StatusLists
 from ledger.keys import ServiceKeys
 from ledger.log.reader import Reader
 from ledger.log.sequencer import Integrated, Sequencer
-from ledger.reviews.listings import time_zone
-from ledger.reviews.stays import EVERYWHERE
+from ledger.net.fetch import Fetcher
+from ledger.reviews.listings import Listing, listing
+from ledger.reviews.vault import Vault
 from ledger.settings import service_did
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
+from ledger.store.rows import insert_rows
+from ledger.store.tables import known
 from ledger.turns import Places
 
 T = TypeVar("T")
@@ -51,27 +53,41 @@ class Desk:
     domain: str
     dids: Resolution
     statuses: StatusLists
+    fetcher: Fetcher
+    # Whether reviews are published whose hosts never answered; the policy says so.
+    publishes_unanswered: bool = True
     # How many may wait for what somebody else answers.
     most_asking: int = 1000
     random: Callable[[int], bytes] = os.urandom
     references: GuestReferences = field(init=False)
+    vault: Vault = field(init=False)
     _aside: ThreadPoolExecutor = field(init=False)
     _asking: Places = field(init=False)
 
     def __post_init__(self) -> None:
         self.references = GuestReferences(self.keys.peppers)
+        self.vault = Vault(self.keys.booking, lambda size: self.random(size))
         self._asking = Places("an answer of somebody else", self.most_asking)
         # Nine may be with the canonicaliser of graphs; the tenth is told that they are.
         self._aside = ThreadPoolExecutor(10, thread_name_prefix="aside")
 
-    def time_zone(self, host_did: str, listing_id: str) -> tzinfo:
-        """Where a listing is; the last place on Earth where a day ends if nobody knows."""
+    def listing(self, host_did: str, listing_id: str) -> Listing:
+        """What is known of a listing."""
         with self.store.read() as connection:
-            return time_zone(connection, host_did, listing_id) or EVERYWHERE
+            return listing(connection, host_did, listing_id)
 
     def key(self, purpose: str, *parts: str | bytes) -> bytes:
         """By what something is known again that is not kept itself."""
         return hmac.digest(self.keys.booking, prefixed(f"staylog/{purpose}/v1", *parts), sha256)
+
+    def person(self, host_did: str, person: tuple[str, str]) -> bytes:
+        """Somebody at a host, by the oldest pepper: it never changes, and every process has it."""
+        return self.references.persons(host_did, *person)[-1]
+
+    def note(self, keys: tuple[bytes, ...], index: int) -> None:
+        """That an entry is known by these, too."""
+        with self.store.write() as connection:
+            insert_rows(connection, known, [(key, index) for key in keys], on_conflict=" ON CONFLICT DO NOTHING")
 
     @contextmanager
     def signing_refusals(self, submitted: bytes) -> Iterator[None]:
@@ -82,7 +98,7 @@ class Desk:
         except Uncertain:
             raise
         except StaylogError as reason:
-            raise Refused(reason, self._refusal(submitted, reason.code)) from reason
+            raise Refused(reason, self.refusal(submitted, reason.code)) from reason
 
     async def aside(self, work: Callable[[], T]) -> T:
         """What takes so long that others need not wait for it."""
@@ -106,7 +122,8 @@ class Desk:
         except StaylogError as reason:
             raise Uncertain(reason) from reason
 
-    def _refusal(self, submitted: bytes, code: str) -> dict[str, Any]:
+    def refusal(self, submitted: bytes, code: str) -> dict[str, Any]:
+        """The ledger's signed word that it refused what was submitted, in JCS."""
         now = self.clock()
         said = {"type": "Refusal", "submission_sha256": sha256(submitted).hexdigest(), "code": code}
         method = f"{service_did(self.domain)}#statements"

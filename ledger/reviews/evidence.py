@@ -1,4 +1,4 @@
-"""What shows that a stay was booked. So far: a StayReceipt, which the host signs at booking time for the guest."""
+"""Stay receipts: what a host signs at booking time for the guest is the strongest evidence that a stay was booked."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,6 +9,7 @@ from ledger.errors import BadDID, BadForm, NotAccepted, NotYet
 from ledger.identity import statements
 from ledger.identity.did import is_offline
 from ledger.identity.resolution import HostKeys
+from ledger.reviews.stays import lies_within
 
 RECEIPT = "StayReceipt"
 MAX_BYTES = 16 * 1024
@@ -30,28 +31,25 @@ def check_form(evidence: Any) -> None:
         raise BadDID(f"booking_evidence: {error.message}") from None
 
 
-def receipt_of(body: Mapping[str, Any], guest_did: str) -> Mapping[str, Any]:
-    """The stay receipt that a review rests on, if it is about the same stay; whether it counts is not looked at yet."""
+def receipt_of(body: Mapping[str, Any], guest_did: str) -> Mapping[str, Any] | None:
+    """The stay receipt that comes with a review or claim, if it is about the same stay; whether it counts is not looked
+    at yet."""
     receipt = body.get("booking_evidence")
     if not isinstance(receipt, dict) or receipt.get("type") != RECEIPT:
-        raise NotYet(
-            "booking_unverifiable",
-            "nothing shows that this stay was booked: ask the host for a stay receipt, and submit the review with it "
-            "as booking_evidence",
-        )
+        return None
     for name in ("booking_reference", "listing_id", "host_did"):
         if receipt[name] != body[name]:
-            raise NotAccepted("booking_evidence_invalid", f"the stay receipt is for another {name} than the review")
+            raise NotAccepted("booking_evidence_invalid", f"the stay receipt is for another {name} than this")
     if receipt["guest_did"] != guest_did:
         raise NotAccepted("booking_evidence_invalid", "the stay receipt was given to another guest")
-    if not receipt["check_in"] <= body["check_in"] < body["check_out"] <= receipt["check_out"]:
+    if not lies_within(body, receipt):
         booked = f"{receipt['check_in']} to {receipt['check_out']}"
-        raise NotAccepted("booking_evidence_invalid", f"the stay was booked for {booked}, the review is of other dates")
+        raise NotAccepted("booking_evidence_invalid", f"the stay was booked for {booked}, this is of other dates")
     return receipt
 
 
-def judge(receipt: Mapping[str, Any], host: HostKeys, *, domain: str, now: datetime) -> str:
-    """The kind of evidence that a review rests on, or why it rests on nothing.
+def judge(receipt: Mapping[str, Any], host: HostKeys, *, domain: str, now: datetime) -> None:
+    """Whether a receipt counts. NotAccepted when it is forged; NotYet or Unavailable when nobody can say.
 
     A host may have changed its keys since it gave the receipt: a key that was seen in its document around that time
     counts as well. What it signed with a key that nobody has seen is neither evidence nor forged.
@@ -71,4 +69,3 @@ def judge(receipt: Mapping[str, Any], host: HostKeys, *, domain: str, now: datet
         raise NotAccepted(
             "booking_evidence_invalid", f"the stay receipt does not count ({error.code}): {error.message}"
         ) from error
-    return "stay_receipt"

@@ -1,5 +1,6 @@
 """Receipts (protocol.md 6): what a speaker keeps to prove offline, for ever, that what they said is in the log."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,9 @@ from ledger.log.tlog_proof import TlogProof
 from ledger.store.rows import Published
 
 # The commitment that the speaker alone can open, by the type of the entry.
-_OWN = {"review": "evidence", "response": "statement"}
+_OWN = {"review": "evidence", "response": "statement", "upgrade": "evidence"}
+# Opens what a receipt has beside what follows from the entry, for who has the submission.
+Unseal = Callable[[bytes], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,35 +27,43 @@ class Accepted:
     repeated: bool
 
 
-def receipt_of(reader: Reader, placed: Integrated, draft: Draft) -> dict[str, Any]:
+def receipt_of(reader: Reader, placed: Integrated, draft: Draft, unseal: Unseal | None = None) -> dict[str, Any]:
     """The receipt of what was just acknowledged. Of what was submitted before, the one that it got then."""
     if not placed.repeated and draft.salt is not None:
-        return _receipt(reader, Event(placed.index, placed.entry, draft.opening), draft.salt, placed.published)
-    receipt = stored_receipt(reader, placed.index)
+        event = Event(placed.index, placed.entry, draft.opening)
+        return _receipt(reader, event, draft.salt, placed.published, _unsealed(draft.beside, unseal))
+    receipt = stored_receipt(reader, placed.index, unseal)
     if receipt is None:
         raise StaylogError("internal_error", f"entry {placed.index} was acknowledged, and no checkpoint covers it")
     return receipt
 
 
-def known_receipt(reader: Reader, key: bytes) -> dict[str, Any] | None:
+def known_receipt(reader: Reader, key: bytes, unseal: Unseal | None = None) -> dict[str, Any] | None:
     """The receipt of what was submitted before under this key."""
     index = reader.known(key)
-    return None if index is None else stored_receipt(reader, index)
+    return None if index is None else stored_receipt(reader, index, unseal)
 
 
-def stored_receipt(reader: Reader, index: int) -> dict[str, Any] | None:
+def stored_receipt(reader: Reader, index: int, unseal: Unseal | None = None) -> dict[str, Any] | None:
     """The receipt of an entry; None while there is no checkpoint that covers it."""
     with reader.session():
         published = reader.first_covering(index)
         if published is None:
             return None
-        return _receipt(reader, reader.event(index), reader.receipt_salt(index), published)
+        salt, beside = reader.receipt_salt(index)
+        return _receipt(reader, reader.event(index), salt, published, _unsealed(beside, unseal))
 
 
-def _receipt(reader: Reader, event: Event, salt: bytes, published: Published) -> dict[str, Any]:
+def _unsealed(beside: bytes | None, unseal: Unseal | None) -> Mapping[str, Any]:
+    return unseal(beside) if beside is not None and unseal is not None else {}
+
+
+def _receipt(
+    reader: Reader, event: Event, salt: bytes, published: Published, beside: Mapping[str, Any]
+) -> dict[str, Any]:
     """Under the first checkpoint that covers it, so that it is the same whenever it is made."""
     members = event.entry.members
-    level = {"verification_level": members["level"]} if event.entry.type == "review" else {}
+    level = {"verification_level": members["level"]} if "level" in members else {}
     path = reader.tree.inclusion(event.index, published.size)
     return {
         "review_id": members["review_id"],
@@ -67,4 +78,5 @@ def _receipt(reader: Reader, event: Event, salt: bytes, published: Published) ->
         },
         "checkpoint": published.note,
         "tlog_proof": str(TlogProof(event.index, tuple(path), published.note)),
+        **beside,
     }

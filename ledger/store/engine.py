@@ -4,9 +4,10 @@ The settings are set on every connection and read back, because builds and serve
 loses a commit after signing it has forked (protocol.md 8).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock, local
+from time import sleep
 from typing import Any
 from weakref import WeakSet
 
@@ -24,7 +25,11 @@ BUSY_SECONDS = 60
 WRITE_LOCK = 0x57A1106
 # As many as a service has threads that read; more than half of them are let go when they are not used.
 READERS, MORE_READERS = 16, 32
+# How often SQLite is asked to empty its write-ahead log, and for how long each time: writers wait meanwhile. PostgreSQL
+# sends its own vacuum away for somebody who has waited for a second.
+SCRUBS, SCRUB_SECONDS, VACUUM_SECONDS = 5, 0.2, 2
 
+_LOCK_NOT_AVAILABLE = "55P03"
 _SQLITE = {"journal_mode": "wal", "synchronous": 2}
 _POSTGRESQL = {"synchronous_commit": "on", "fsync": "on", "full_page_writes": "on"}
 
@@ -87,12 +92,53 @@ class Store:
             with self.read() as connection:
                 run(connection, "PRAGMA wal_checkpoint(PASSIVE)")
 
+    def scrub(self, *tables: str, rewrite: bool = False) -> bool:
+        """Let go of what old versions of rows have left, after a transaction with `erasing`; False when others are in
+        the way, and it is to be tried again.
+
+        SQLite moves its whole write-ahead log into the file and cuts it off. PostgreSQL vacuums the tables: the rows
+        of a page are moved together over the old ones, of which some bytes may stay in free space until that is used.
+        `rewrite` has the tables written anew, and leaves nothing; nobody can use them meanwhile, so it is for tables
+        that are small, or a quiet hour. What somebody's older snapshot still shows stays, and what PostgreSQL keeps in
+        its own write-ahead log, in replicas and in backups is not in our hands.
+        """
+        return self._empty_wal() if self.is_sqlite else self._vacuum(tables, rewrite)
+
     def close(self) -> None:
         for connection in (*self._readers, self._writer):
             if connection is not None:
                 connection.close()
         self._reading.dispose()
         self._writing.dispose()
+
+    def _empty_wal(self) -> bool:
+        with self.read() as connection:
+            run(connection, f"PRAGMA busy_timeout = {int(SCRUB_SECONDS * 1000)}")
+            try:
+                for _ in range(SCRUBS):
+                    [(busy, _, _)] = run(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+                    if not busy:
+                        return True
+                    # Who is only tidying up is not waited for, whatever the timeout.
+                    sleep(SCRUB_SECONDS)
+            finally:
+                run(connection, f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+        return False
+
+    def _vacuum(self, tables: Sequence[str], rewrite: bool) -> bool:
+        how = "VACUUM (FULL)" if rewrite else "VACUUM"
+        with self.read() as connection:
+            run(connection, f"SET lock_timeout = '{VACUUM_SECONDS}s'")
+            try:
+                for table in tables:
+                    connection.exec_driver_sql(f"{how} {table}")
+            except DBAPIError as error:
+                if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+                    raise
+                return False
+            finally:
+                run(connection, "RESET lock_timeout")
+        return True
 
     def _reader(self) -> AbstractContextManager[Connection]:
         """From the pool or, with SQLite, the one that this thread keeps: to it even the pool is far away."""

@@ -118,9 +118,13 @@ class Limiter:
         try:
             yield
         except BaseException:
-            if key is not None:
-                self._trying(self._counts.run, [], _GIVE_BACK, (key,))
+            self.give_back(key)
             raise
+
+    def give_back(self, key: bytes | None) -> None:
+        """What `spend` returned, if it counted."""
+        if key is not None:
+            self._trying(self._counts.run, [], _GIVE_BACK, (key,))
 
     def close(self) -> None:
         self._counts.close()

@@ -1,5 +1,7 @@
 """The tables. Rows of the log are only ever added; a tile row grows at its end; `log_head` is the one row that moves;
-a redaction empties the text of an entry. Beside the log stand what is known again, listings, and what was looked up.
+a redaction empties the text of an entry. Beside the log stand what is known again, listings, what was looked up, and
+what waits: submissions without a decision, notices and claims of bookings, private words for hosts. These are sealed
+(`ledger.reviews.vault`), and rows of theirs go when their time is over.
 
 Times are the text of protocol.md 2 (UTC), the same bytes on both engines.
 """
@@ -9,6 +11,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, Larg
 metadata = MetaData()
 # SQLite keeps a table in its row-id tree only when the key is spelled INTEGER.
 Key = BigInteger().with_variant(Integer(), "sqlite")
+_WAITING = text("due_at IS NOT NULL")
 
 
 def _index(*columns: str, unique: bool = False) -> Index:
@@ -100,21 +103,71 @@ known = Table(
     # One tree for keys that come in no order, and not an index beside a table.
     sqlite_with_rowid=False,
 )
-# The salt that the speaker alone gets, with the receipt: a repetition gets the same receipt
+# The salt that the speaker alone gets, with the receipt: a repetition gets the same receipt. What else is in a receipt
+# is beside it, for who has the submission itself
 receipt_salt = Table(
     "receipt_salt",
     metadata,
     Column("idx", Key, primary_key=True, autoincrement=False),
     Column("salt", LargeBinary, nullable=False),
+    Column("beside", LargeBinary),
 )
-# What is known of a host's listings: the time zone in which a stay ends, and who says so
+# The policies that hold from an entry on, by their hashes
+adopted_policy = Table(
+    "adopted_policy",
+    metadata,
+    Column("idx", Key, primary_key=True, autoincrement=False),
+    Column("policy", Text, nullable=False),
+)
+# What is known of a host's listings: the time zone in which a stay ends, where to ask about bookings, and who says so
 host_listing = Table(
     "host_listing",
     metadata,
     Column("host_did", Text, primary_key=True),
     Column("listing_id", Text, primary_key=True),
-    Column("timezone", Text, nullable=False),
+    Column("timezone", Text),
+    Column("booking_endpoint", Text),
     Column("source", Text, nullable=False),
+)
+# What was submitted and is not decided, or was decided lately: by a key made from its id, which only who submitted it
+# has. While it waits, `replay` knows the same submission again and `slot` its person at its host; `due_at` says when
+# it is looked at next, `leased_until` that somebody is at it
+submission = Table(
+    "submission",
+    metadata,
+    Column("key", LargeBinary, primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("replay", LargeBinary, unique=True),
+    Column("slot", LargeBinary, unique=True),
+    Column("due_at", Text),
+    Column("tries", Integer, nullable=False),
+    Column("leased_until", Text),
+    Column("lease", LargeBinary),
+    Column("forget_at", Text),
+    Index("ix_submission_due_at", "due_at", sqlite_where=_WAITING, postgresql_where=_WAITING),
+    Index("ix_submission_forget_at", "forget_at"),
+)
+# Notices of hosts and claims of guests about one booking, `stay`; each speaker has one
+booking = Table(
+    "booking",
+    metadata,
+    Column("stay", LargeBinary, primary_key=True),
+    Column("speaker", LargeBinary, primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("forget_on", Text, nullable=False),
+    Index("ix_booking_forget_on", "forget_on"),
+)
+# Private words of guests, sealed to a key of the host, whose name is beside them; by the review's index
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("idx", Key, primary_key=True, autoincrement=False),
+    Column("host_key", LargeBinary, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("forget_on", Text, nullable=False),
+    Index("ix_feedback_host_key", "host_key", "idx"),
+    Index("ix_feedback_forget_on", "forget_on"),
 )
 # The did:web documents of hosts that were looked up: the hash of the keys in the last one, and when they were last seen
 # to be others than before

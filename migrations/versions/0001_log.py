@@ -1,10 +1,10 @@
 """The log: entries, tiles, map pages, host records, checkpoints, pinned keys; what is known again; listings; keys of
-hosts, and what issuers publish."""
+hosts, and what issuers publish; what waits for a decision, notices, claims, and private words."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "5"
+revision = "6"
 down_revision = None
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -77,14 +77,22 @@ def upgrade() -> None:
         "receipt_salt",
         sa.Column("idx", KEY, primary_key=True, autoincrement=False),
         sa.Column("salt", sa.LargeBinary, nullable=False),
+        sa.Column("beside", sa.LargeBinary),
+    )
+    op.create_table(
+        "adopted_policy",
+        sa.Column("idx", KEY, primary_key=True, autoincrement=False),
+        sa.Column("policy", sa.Text, nullable=False),
     )
     op.create_table(
         "host_listing",
         sa.Column("host_did", sa.Text, primary_key=True),
         sa.Column("listing_id", sa.Text, primary_key=True),
-        sa.Column("timezone", sa.Text, nullable=False),
+        sa.Column("timezone", sa.Text),
+        sa.Column("booking_endpoint", sa.Text),
         sa.Column("source", sa.Text, nullable=False),
     )
+    _create_waiting()
     op.create_table(
         "did_document",
         sa.Column("did", sa.Text, primary_key=True),
@@ -114,3 +122,39 @@ def upgrade() -> None:
             "WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)"
         )
         op.create_index("ix_rate_until", "rate", ["until"])
+
+
+def _create_waiting() -> None:
+    op.create_table(
+        "submission",
+        sa.Column("key", sa.LargeBinary, primary_key=True),
+        sa.Column("sealed", sa.LargeBinary, nullable=False),
+        sa.Column("replay", sa.LargeBinary, unique=True),
+        sa.Column("slot", sa.LargeBinary, unique=True),
+        sa.Column("due_at", sa.Text),
+        sa.Column("tries", sa.Integer, nullable=False),
+        sa.Column("leased_until", sa.Text),
+        sa.Column("lease", sa.LargeBinary),
+        sa.Column("forget_at", sa.Text),
+    )
+    waiting = sa.text("due_at IS NOT NULL")
+    op.create_index("ix_submission_due_at", "submission", ["due_at"], sqlite_where=waiting, postgresql_where=waiting)
+    op.create_index("ix_submission_forget_at", "submission", ["forget_at"])
+    op.create_table(
+        "booking",
+        sa.Column("stay", sa.LargeBinary, primary_key=True),
+        sa.Column("speaker", sa.LargeBinary, primary_key=True),
+        sa.Column("sealed", sa.LargeBinary, nullable=False),
+        sa.Column("forget_on", sa.Text, nullable=False),
+    )
+    op.create_index("ix_booking_forget_on", "booking", ["forget_on"])
+    op.create_table(
+        "feedback",
+        sa.Column("idx", KEY, primary_key=True, autoincrement=False),
+        sa.Column("host_key", sa.LargeBinary, nullable=False),
+        sa.Column("sealed", sa.LargeBinary, nullable=False),
+        sa.Column("method", sa.Text, nullable=False),
+        sa.Column("forget_on", sa.Text, nullable=False),
+    )
+    op.create_index("ix_feedback_host_key", "feedback", ["host_key", "idx"])
+    op.create_index("ix_feedback_forget_on", "feedback", ["forget_on"])

@@ -8,7 +8,8 @@ import pytest
 from api.clients import READS, REVIEWS, client, limit_of, parse_proxies
 from ledger import policy
 from ledger.errors import Misconfigured
-from ledger.reviews.admission import HOSTS_PER_PERSON, REVIEWS_PER_PERSON
+from ledger.reviews.admission import REVIEWS_PER_PERSON
+from ledger.reviews.guests import HOSTS_PER_PERSON
 from ledger.reviews.responses import RESPONSES_PER_HOST
 
 PROXIES = parse_proxies("10.0.0.0/8, 192.0.2.1,2001:db8:ffff::/48")

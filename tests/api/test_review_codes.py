@@ -24,7 +24,8 @@ from ledger.identity import contexts
 from ledger.identity.contexts import canonicaliser
 from ledger.identity.guestref import GuestReferences
 from ledger.identity.issuers import distrust, trust
-from ledger.reviews.admission import HOSTS_PER_PERSON, REVIEWS_PER_PERSON
+from ledger.reviews.admission import REVIEWS_PER_PERSON
+from ledger.reviews.guests import HOSTS_PER_PERSON
 from ledger.reviews.listings import add_listing
 from ledger.reviews.responses import RESPONSES_PER_HOST
 from ledger.store.rows import run

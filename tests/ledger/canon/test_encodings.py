@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.canon import base58, base64, did
+from ledger.canon import base58, base64, did, multikey
 from ledger.canon.times import check_date, check_time, format_time, parse_time, seconds
-from ledger.errors import BadBase64, BadDID, Malformed
+from ledger.errors import BadBase64, BadDID, BadKey, Malformed
 
 
 @given(st.binary(max_size=100))
@@ -54,6 +54,29 @@ def test_other_base58_is_refused(text: str) -> None:
     with pytest.raises(Malformed) as refusal:
         base58.decode(text)
     assert refusal.value.code == "base58_invalid"
+
+
+def test_the_multikey_of_an_x25519_key() -> None:
+    """The example of the did:key specification (W3C CCG, did:key v0.9), and back."""
+    text = "z6LSeu9HkTHSfLLeUs2nnzUSNedgDUevfNQgQjQC23ZCit6F"
+    key = multikey.decode_agreement(text)
+    assert len(key) == 32
+    assert "z" + base58.encode(b"\xec\x01" + key) == text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xec\x01", b"\xec\x01" + bytes(31), b"\xec\x01" + bytes(33), b"\xec\x02" + bytes(32), b"\xed\x01" + bytes(32),
+     b"\x82\x26" + bytes(range(32)), b"\0\xec\x01" + bytes(32), b"\0\xec\x01" + bytes(31)],
+)  # fmt: skip
+def test_no_multikey_of_an_x25519_key(data: bytes) -> None:
+    text = "z" + base58.encode(data)
+    with pytest.raises(BadKey) as refusal:
+        multikey.decode_agreement(text)
+    # It may have been a secret.
+    assert text not in refusal.value.message
+    with pytest.raises(BadKey):
+        multikey.decode_agreement("m" + text[1:])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from ledger.reviews.stays import EVERYWHERE
 from tests.ledger.commands.test_operator import staylog
 from tests.running import HOST, OTHER, Running
 
@@ -13,12 +12,12 @@ def test_listings_are_added_replaced_and_listed(running: Running) -> None:
     assert "No listing is known" in staylog(running, "listing", "list").output
     assert json.loads(staylog(running, "listing", "list", "--json").output) == []
     desk = running.ledger.desk()
-    assert desk.time_zone(HOST, "rose-cottage") is EVERYWHERE
+    assert desk.listing(HOST, "rose-cottage").zone is None
     done = staylog(running, "listing", "add", HOST, "rose-cottage", "--timezone", "Europe/London")
     assert done.exit_code == 0, done.output
     assert done.output == f"rose-cottage of {HOST} is in Europe/London\n"
     # A service that runs knows at once.
-    assert str(desk.time_zone(HOST, "rose-cottage")) == "Europe/London"
+    assert str(desk.listing(HOST, "rose-cottage").zone) == "Europe/London"
     for host, zone in ((HOST, "America/New_York"), (OTHER, "Asia/Tokyo")):
         assert staylog(running, "listing", "add", host, "rose-cottage", "--timezone", zone).exit_code == 0
     listed = staylog(running, "listing", "list").output

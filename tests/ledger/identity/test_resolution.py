@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from hashlib import sha512
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from ledger.canon import base58
 from ledger.canon.times import format_time
 from ledger.errors import NotAccepted, NotFetched, Unavailable
 from ledger.identity.archive import MOST_KEYS, KeyArchive
@@ -19,6 +22,7 @@ from ledger.store.limiter import Limiter
 from ledger.store.rows import run
 from ledger.store.schema import migrate
 from tests.identities import GUEST, NOW, Speaker, did_document
+from tests.ledger.canon.test_ed25519 import SMALL, did_jwk
 from tests.network import Neighbourhood
 from tests.running import SetClock
 
@@ -211,6 +215,77 @@ def test_a_document_of_somebody_else(world: World) -> None:
     with pytest.raises(Unavailable) as refused:
         world.host().now()
     assert refused.value.code == "host_did_unavailable"
+
+
+# To which key private words for a host are sealed
+
+
+def x25519_of(speaker: Speaker) -> bytes:
+    """The conversion by its definition (RFC 8032, section 5.1.5, and RFC 7748), by another library."""
+    secret = X25519PrivateKey.from_private_bytes(sha512(bytes(speaker.key)).digest()[:32])
+    return secret.public_key().public_bytes_raw()
+
+
+SEAL = Speaker(21, NAME, "#seal-1")
+
+
+def with_agreement(*speakers: Speaker, **changes: Any) -> dict[str, Any]:
+    key = "z" + base58.encode(b"\xec\x01" + x25519_of(SEAL))
+    method = {"id": SEAL.method, "type": "Multikey", "controller": NAME, "publicKeyMultibase": key, **changes}
+    return did_document(*speakers, keyAgreement=[method])
+
+
+def test_private_words_are_sealed_to_the_key_that_is_there_for_such(world: World) -> None:
+    world.outside.put(URL, with_agreement(OLD))
+    keys = world.host()
+    assert keys.sealing() == (SEAL.method, x25519_of(SEAL))
+    # Which signs nothing, and whose coming is no change of what does.
+    assert keys.now() == {OLD.method: OLD.public}
+    assert [method for method, *_ in spans(world)] == [OLD.multikey]
+    world.publish(OLD)
+    world.clock.forward(hours=1)
+    assert world.host().sealing() == (OLD.method, x25519_of(OLD))
+    assert world.archive.changed_at(NAME) is None
+
+
+def test_else_to_the_first_key_by_which_the_host_signs(world: World) -> None:
+    world.outside.put(URL, did_document(OLD, NEW, assertionMethod=[NEW.method, OLD.method]))
+    assert world.host().sealing() == (NEW.method, x25519_of(NEW))
+    world.outside.put(URL, did_document(OLD, assertionMethod=[]))
+    world.clock.forward(hours=1)
+    assert world.host().sealing() is None
+
+
+def test_a_key_that_expires_while_the_document_is_kept(world: World) -> None:
+    ends = format_time(world.clock() + timedelta(seconds=60))
+    world.outside.put(URL, with_agreement(OLD, expires=ends))
+    world.clock.forward(seconds=59)
+    assert world.host().sealing() == (SEAL.method, x25519_of(SEAL))
+    world.clock.forward(seconds=1)
+    assert world.host().sealing() == (OLD.method, x25519_of(OLD))
+    assert world.asked == 1
+
+
+def test_nothing_is_sealed_to_a_host_that_is_down(world: World) -> None:
+    """A key that it had before may be one that it lost."""
+    world.outside.put(URL, with_agreement(OLD))
+    world.host()
+    world.outside.take_down("cottage.example")
+    world.clock.forward(days=1)
+    assert world.host().sealing() is None
+
+
+@pytest.mark.parametrize("speaker", [GUEST, Speaker(5, did_jwk(Speaker(5).public), "#0")], ids=["did:key", "did:jwk"])
+def test_a_host_whose_key_is_in_its_name(neighbourhood: Neighbourhood, tmp_path: Any, speaker: Speaker) -> None:
+    with world_on(f"sqlite:///{tmp_path}/x.db", neighbourhood) as world:
+        keys = asyncio.run(world.resolution.host(speaker.did))
+    assert keys.sealing() == (speaker.method, x25519_of(speaker))
+
+
+def test_a_key_without_a_counterpart_is_passed_over() -> None:
+    weak = {f"{NAME}#weak-{number}": key for number, key in enumerate(SMALL)}
+    assert HostKeys(weak).sealing() is None
+    assert HostKeys({**weak, OLD.method: OLD.public}).sealing() == (OLD.method, x25519_of(OLD))
 
 
 # What is remembered

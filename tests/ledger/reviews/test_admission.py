@@ -365,7 +365,7 @@ def test_a_batch_of_conflicts_is_not_longer_than_a_batch_may_be(reviewing: Revie
 
     def author(number: int) -> Author:
         own = b"booking %d" % number
-        return Author((own,), (b"guest %d" % number,), b"stay", writer.hash(), newest)
+        return Author((own,), (b"guest %d" % number,), b"stay", (), writer.hash(), newest)
 
     drafts = [replace(writer.review(HOST.did), author=author(number)) for number in range(300)]
     reviewing.add(*drafts)
@@ -461,7 +461,7 @@ def test_a_level_that_is_trusted_no_more_is_looked_at_again(reviewing: Reviewing
 
 def test_an_issuer_that_goes_in_the_same_batch_counts_no_more(reviewing: Reviewing) -> None:
     registry = reviewing.ledger.issuers()
-    author = Author((b"booking",), (b"guest",), b"stay", Writer(7).hash(), registry.newest)
+    author = Author((b"booking",), (b"guest",), b"stay", (), Writer(7).hash(), registry.newest)
     waiting = replace(Writer(8).review(HOST.did), author=author)
     with pytest.raises(SomeRefused) as refused:
         reviewing.add(distrust(registry, "guest", IDV, None), waiting)

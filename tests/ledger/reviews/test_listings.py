@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.errors import BadDID, Misconfigured
-from ledger.reviews.listings import add_listing, all_listings, time_zone
+from ledger.reviews.listings import Listing, add_listing, all_listings, listing
 from tests.running import HOST, OTHER, Running
 
 
@@ -13,16 +13,16 @@ def test_a_listing_has_the_time_zone_that_was_said_last(running: Running) -> Non
             add_listing(connection, HOST, "rose-cottage", zone, "operator")
         add_listing(connection, OTHER, "rose-cottage", "Asia/Tokyo", "crawl")
     with running.ledger.store.read() as connection:
-        assert str(time_zone(connection, HOST, "rose-cottage")) == "Europe/Lisbon"
-        assert time_zone(connection, HOST, "loft") is None
+        assert str(listing(connection, HOST, "rose-cottage").zone) == "Europe/Lisbon"
+        assert listing(connection, HOST, "loft") == Listing()
         assert [tuple(row) for row in all_listings(connection)] == [
-            (HOST, "rose-cottage", "Europe/Lisbon", "operator"),
-            (OTHER, "rose-cottage", "Asia/Tokyo", "crawl"),
+            (HOST, "rose-cottage", "Europe/Lisbon", None, "operator"),
+            (OTHER, "rose-cottage", "Asia/Tokyo", None, "crawl"),
         ]
 
 
 @pytest.mark.parametrize(
-    ("listing", "zone"),
+    ("name", "zone"),
     [
         ("rose cottage", "UTC"),
         ("", "UTC"),
@@ -34,9 +34,9 @@ def test_a_listing_has_the_time_zone_that_was_said_last(running: Running) -> Non
         ("a", "localtime"),
     ],
 )
-def test_what_is_no_listing_or_no_zone_is_refused(running: Running, listing: str, zone: str) -> None:
+def test_what_is_no_listing_or_no_zone_is_refused(running: Running, name: str, zone: str) -> None:
     with pytest.raises(Misconfigured) as refused, running.ledger.store.write() as connection:
-        add_listing(connection, HOST, listing, zone, "operator")
+        add_listing(connection, HOST, name, zone, "operator")
     assert refused.value.code == "listing_invalid"
 
 

@@ -1,0 +1,158 @@
+"""What shows that a stay was booked, the strongest first (design: a host must not be able to veto in silence).
+
+Evidence is taken when the host still wants to give it: a receipt in the guest's hands, a claim or a notice from before
+check-in. Only without any of these the host is asked, and its silence is neither yes nor no.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.canon import jcs
+from ledger.errors import NotAccepted, NotYet, StaylogError, Unavailable
+from ledger.identity.resolution import HostKeys
+from ledger.log.drafts import make_draft
+from ledger.log.openings import SALT_SIZE, commitment
+from ledger.reviews import bookings, callback, evidence
+from ledger.reviews.desk import Desk
+from ledger.reviews.guests import Guest
+from ledger.reviews.stays import begins
+
+UNVERIFIABLE = (
+    "nothing shows that this stay was booked: ask the host for a stay receipt, and submit the review with it as "
+    "booking_evidence"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The kind of evidence, and the notice, claim or answer itself where it is not part of the submission."""
+
+    kind: str
+    statement: Mapping[str, Any] | None
+    host: HostKeys
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nobody can say yet, and why."""
+
+    heard: str
+    host: HostKeys
+
+
+async def host_of(desk: Desk, stay: Mapping[str, Any], guest: Guest) -> HostKeys:
+    """The keys of the host that a guest speaks of, who is somebody else."""
+    host = await desk.asked(desk.dids.host(stay["host_did"]))
+    # A change of its keys is seen, whatever becomes of the review.
+    if desk.is_host(stay["host_did"]):
+        await desk.dids.remember(host)
+    if host.shares(guest.keys.values()):
+        raise NotAccepted("self_review", "guest and host have the same key")
+    return host
+
+
+async def verify(
+    desk: Desk, stay: Mapping[str, Any], guest: Guest, before_asking: Callable[[], None] = lambda: None
+) -> Shown | Unknown:
+    """What shows that the guest of a review booked. Refuses what was cancelled or denied, what is forged, and what
+    nobody could ever verify. `before_asking` is called when nothing that is at hand shows it."""
+    receipt = evidence.receipt_of(stay, guest.did)
+    host = await host_of(desk, stay, guest)
+    require_not_cancelled(desk, stay, guest.did)
+    doubt: StaylogError = NotYet("booking_unverifiable", UNVERIFIABLE)
+    if receipt is not None:
+        try:
+            evidence.judge(receipt, host, domain=desk.domain, now=desk.clock())
+        except (NotYet, Unavailable) as reason:
+            doubt = reason
+        else:
+            await desk.dids.remember(host)
+            return Shown("stay_receipt", None, host)
+    return _on_file(desk, stay, guest, host) or await by_answer(desk, stay, guest, host, doubt, before_asking)
+
+
+def require_not_cancelled(desk: Desk, stay: Mapping[str, Any], guest_did: str) -> None:
+    """A cancellation that came before the day of check-in voids receipt, claim and notice."""
+    notice = bookings.notice_about(desk, stay, guest_did)
+    if notice is not None and notice.statement["status"] == "cancelled":
+        first = min(stay["check_in"], notice.statement["check_in"])
+        if notice.received < begins(first, desk.listing(stay["host_did"], stay["listing_id"]).zone):
+            raise NotAccepted("booking_cancelled", "the host said before check-in that this booking was cancelled")
+
+
+def _on_file(desk: Desk, stay: Mapping[str, Any], guest: Guest, host: HostKeys) -> Shown | None:
+    claim = bookings.claim_about(desk, stay, guest)
+    if claim is not None:
+        return Shown("booking_claim", claim.statement, host)
+    # One that came after check-in is as good as an answer that the host would give now.
+    for kind, notice in (
+        ("booking_notice", bookings.notice_about(desk, stay, guest.did)),
+        ("callback", bookings.late_notice_about(desk, stay, guest.did)),
+    ):
+        if notice is not None and notice.statement["status"] == "confirmed" and notice.is_about(stay):
+            return Shown(kind, notice.statement, host)
+    return None
+
+
+async def by_answer(
+    desk: Desk,
+    stay: Mapping[str, Any],
+    guest: Guest,
+    host: HostKeys,
+    doubt: StaylogError,
+    before_asking: Callable[[], None] = lambda: None,
+) -> Shown | Unknown:
+    """What the host says when it is asked. `doubt` is why nothing else shows the stay."""
+    listing = desk.listing(stay["host_did"], stay["listing_id"])
+    askable = listing.booking_endpoint is not None and callback.can_ask(stay["booking_reference"])
+    # A receipt that could not be looked into may still hold.
+    if not guest.is_identified or not askable and not isinstance(doubt, Unavailable):
+        raise doubt
+    before_asking()
+    if listing.booking_endpoint is None or not askable:
+        return Unknown(doubt.message, host)
+    answer = await callback.ask(desk, stay, guest.did, listing.booking_endpoint, listing.zone, host)
+    if answer.outcome == callback.UNKNOWN:
+        return Unknown(answer.heard, host)
+    # Whoever signs an answer at the endpoint of a listing has shown to be a host.
+    await desk.dids.remember(host)
+    if answer.outcome == callback.OTHER_DATES:
+        raise NotAccepted("booking_dates_mismatch", answer.heard)
+    if answer.outcome == callback.DENIED:
+        raise NotAccepted("booking_denied", answer.heard)
+    return Shown("callback", answer.statement, host)
+
+
+async def tell(desk: Desk, stay: Mapping[str, Any], guest: Guest, outcome: str) -> int:
+    """That a host denied or did not answer, as an entry: one of each kind per person and host for ever, so that
+    invented references cannot fill an honest host's record. Its index."""
+    members = {
+        "host_did": stay["host_did"],
+        "outcome": outcome,
+        "booking": booking_commitment(desk, stay, guest.did),
+    }
+    key = desk.key("check", outcome, stay["host_did"], desk.person(stay["host_did"], guest.person))
+    placed = await desk.placed(desk.sequencer.submit(make_draft("booking_check", members, key=key)))
+    return placed.index
+
+
+async def tell_denial(desk: Desk, stay: Mapping[str, Any], guest: Guest) -> None:
+    """The same of a denial, which is remembered for each booking: a receipt may come to contradict it."""
+    index = await tell(desk, stay, guest, "denied")
+    await desk.aside(lambda: desk.note(denials_of(desk, stay, [desk.person(stay["host_did"], guest.person)]), index))
+
+
+def denials_of(desk: Desk, stay: Mapping[str, Any], who: list[bytes]) -> tuple[bytes, ...]:
+    """By what a denial of a booking is known again."""
+    return tuple(desk.key("denial", stay["host_did"], stay["booking_reference"], each) for each in who)
+
+
+def booking_commitment(desk: Desk, stay: Mapping[str, Any], guest_did: str) -> str:
+    """Its salt is nobody's: who booked what is the business of guest and host."""
+    booking = {
+        "booking_reference": stay["booking_reference"],
+        "guest_did": guest_did,
+        "host_did": stay["host_did"],
+    }
+    return commitment(desk.random(SALT_SIZE), jcs.dumps(booking))

@@ -1,0 +1,204 @@
+"""What is erased is in no file of the database any more."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+import psycopg
+import pytest
+from sqlalchemy import Connection, make_url
+
+from ledger.store.engine import BUSY_SECONDS, Store
+from ledger.store.erasure import erasing
+from ledger.store.rows import run
+from ledger.store.schema import migrate
+
+ERASE = "UPDATE entry SET text = NULL, salt = NULL WHERE idx = ?"
+INSERT = "INSERT INTO entry (idx, data, text, salt) VALUES (?, ?, ?, ?)"
+
+
+class Files:
+    """A database as somebody sees it who has its files."""
+
+    def __init__(self, url: str) -> None:
+        self._url = make_url(url)
+
+    def count(self, *needles: bytes) -> int:
+        """How many of them are found."""
+        data = self._sqlite() if self._url.get_backend_name() == "sqlite" else self._postgresql()
+        return sum(any(needle in each for each in data) for needle in needles)
+
+    def _sqlite(self) -> list[bytes]:
+        path = Path(self._url.database or "")
+        return [each.read_bytes() for each in path.parent.glob(f"{path.name}*")]
+
+    def _postgresql(self) -> list[bytes]:
+        """All relations of the database, as they are on the disk once what is in memory was written. Its write-ahead
+        log is the server's."""
+        server = Path(str(self._url.query["host"]))
+        if not os.access(server / "data", os.R_OK | os.X_OK):
+            pytest.skip("the files of the PostgreSQL server cannot be read by who runs the tests")
+        with psycopg.connect(host=str(server), user="postgres", dbname=self._url.database, autocommit=True) as admin:
+            admin.execute("CHECKPOINT")
+            row = admin.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchone()
+        assert row is not None
+        return [path.read_bytes() for path in (server / "data" / "base" / str(row[0])).iterdir()]
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    made = Store(database_url)
+    migrate(made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def files(database_url: str) -> Files:
+    return Files(database_url)
+
+
+def careless(connection: Connection) -> None:
+    """As a build of SQLite that overwrites nothing by itself; Debian's does."""
+    if connection.dialect.name == "sqlite":
+        run(connection, "PRAGMA secure_delete = 0")
+
+
+def fill(store: Store, count: int = 60) -> dict[int, tuple[bytes, bytes]]:
+    """Entries with texts of all lengths, by index; some need pages of their own, and none can be packed."""
+    random, told = Random(3), {}
+    with store.write() as connection:
+        careless(connection)
+        for index in range(count):
+            text = f"secret {index:04}" + random.randbytes(random.choice((8, 100, 700, 2500))).hex()
+            salt = random.randbytes(32)
+            run(connection, INSERT, (index, random.randbytes(500), text, salt))
+            told[index] = (text[:60].encode(), salt)
+    return told
+
+
+def test_what_was_erased_is_in_no_file(store: Store, files: Files) -> None:
+    told = fill(store)
+    gone = [needle for index in range(0, 60, 7) for needle in told[index]]
+    kept = [needle for index in range(60) if index % 7 for needle in told[index]]
+    with store.write() as connection, erasing(connection):
+        for index in range(0, 60, 7):
+            run(connection, ERASE, (index,))
+    # As long as old versions are there, it is.
+    assert files.count(*gone) > len(gone) // 2
+    assert store.scrub("entry", rewrite=True)
+    assert files.count(*gone) == 0
+    assert files.count(*kept) == len(kept)
+
+
+def test_deleted_rows_are_in_no_file(store: Store, files: Files) -> None:
+    """Of a table where they come and go, and some stay."""
+    random, live, gone = Random(5), {}, []
+    for _ in range(40):
+        with store.write() as connection, erasing(connection):
+            for _ in range(random.randrange(8)):
+                did, secret = f"did:web:{random.randbytes(8).hex()}.example", random.randbytes(random.choice((20, 900)))
+                run(connection, "INSERT INTO did_document (did, fingerprint) VALUES (?, ?)", (did, secret))
+                live[did] = secret[:20]
+            for did in random.sample(sorted(live), len(live) // 4):
+                run(connection, "DELETE FROM did_document WHERE did = ?", (did,))
+                gone.append(live.pop(did))
+    assert store.scrub("did_document", rewrite=True)
+    assert len(gone) > 100
+    assert files.count(*gone) == 0
+    assert files.count(*live.values()) == len(live)
+
+
+def test_who_does_not_erase_leaves_it(store: Store, files: Files) -> None:
+    """Otherwise nothing would be shown by not finding it."""
+    told = fill(store)
+    gone = [needle for index in range(0, 60, 7) for needle in told[index]]
+    with store.write() as connection:
+        careless(connection)
+        for index in range(0, 60, 7):
+            run(connection, ERASE, (index,))
+    if store.is_sqlite:
+        assert store.scrub("entry")
+    assert files.count(*gone) > 0
+
+
+def test_old_rows_go_without_rewriting(store: Store, files: Files) -> None:
+    """PostgreSQL may leave parts of them, in what it takes for free: of a few, never of most."""
+    told = fill(store)
+    gone = [needle for index in range(0, 60, 7) for needle in told[index]]
+    with store.write() as connection, erasing(connection):
+        for index in range(0, 60, 7):
+            run(connection, ERASE, (index,))
+    assert store.scrub("entry")
+    assert files.count(*gone) <= (0 if store.is_sqlite else len(gone) // 3)
+
+
+def test_erasing_is_over_when_it_is_over(store: Store) -> None:
+    """However it ends: the connection is used again."""
+    if not store.is_sqlite:
+        with store.write() as connection, erasing(connection):
+            return
+    for before, name in enumerate(("OFF", "ON", "FAST")):
+        with store.write() as connection:
+            run(connection, f"PRAGMA secure_delete = {name}")
+            with erasing(connection):
+                assert run(connection, "PRAGMA secure_delete") == [(1,)]
+            assert run(connection, "PRAGMA secure_delete") == [(before,)]
+        with pytest.raises(KeyError), store.write() as connection, erasing(connection):
+            raise KeyError
+        with store.write() as connection:
+            assert run(connection, "PRAGMA secure_delete") == [(before,)]
+
+
+def test_scrubbing_gives_up_when_somebody_is_in_the_way(store: Store, database_url: str) -> None:
+    """Who reads or writes is not held up for long, and it works later."""
+    fill(store)
+    others = Store(database_url)
+    with others.snapshot() as reading:
+        run(reading, "SELECT count(*) FROM entry")
+        started = monotonic()
+        # An old view keeps SQLite's log; PostgreSQL cannot rewrite the table under it.
+        assert not store.scrub("entry", rewrite=True)
+        assert monotonic() - started < 10
+        with store.write() as connection:
+            run(connection, ERASE, (1,))
+    if store.is_sqlite:
+        with others.write():
+            assert not store.scrub("entry")
+        with store.read() as connection:
+            assert run(connection, "PRAGMA busy_timeout") == [(BUSY_SECONDS * 1000,)]
+    else:
+        with store.read() as connection:
+            assert run(connection, "SHOW lock_timeout") == [("0",)]
+    others.close()
+    assert store.scrub("entry", rewrite=True)
+
+
+def test_an_empty_log_is_as_good_as_an_emptied_one(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/ledger.db")
+    migrate(store)
+    assert store.scrub("entry")
+    assert store.scrub("entry")
+    assert (tmp_path / "ledger.db-wal").stat().st_size == 0
+    store.close()
+
+
+def test_the_pragma_is_heeded_inside_of_a_transaction(tmp_path: Path) -> None:
+    """Of SQLite itself: what it does in the midst of a transaction is not written anywhere."""
+    path = tmp_path / "plain.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA secure_delete = 0")
+        connection.execute("CREATE TABLE told (id INTEGER PRIMARY KEY, text TEXT)")
+        connection.execute("INSERT INTO told VALUES (1, 'left behind'), (2, 'kept'), (3, 'overwritten')")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DELETE FROM told WHERE id = 1")
+        connection.execute("PRAGMA secure_delete = 1")
+        connection.execute("DELETE FROM told WHERE id = 3")
+        connection.execute("PRAGMA secure_delete = 0")
+        connection.execute("COMMIT")
+    data = path.read_bytes()
+    assert [text in data for text in (b"left behind", b"overwritten", b"kept")] == [True, False, True]
