@@ -67,7 +67,8 @@
                                key_exists, key_unwritable, database_outdated, database_not_durable, extra_missing,
                                context_changed, issuer_invalid, issuer_unknown, issuer_already, issuer_changed,
                                issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised,
-                               listing_invalid, file_exists, file_unwritable, file_unreadable, development_refused
+                               listing_invalid, file_exists, file_unwritable, file_unreadable, development_refused,
+                               confirmation_missing
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """

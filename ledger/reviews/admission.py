@@ -119,6 +119,7 @@ async def _shown(desk: Desk, submission: Submission, guest: Guest) -> Shown | Un
     spent: list[bytes | None] = []
 
     def before_asking() -> None:
+        pending.require_free(desk, "review", body, guest)
         spent.append(desk.limiter.spend(UNCONFIRMED_PER_PERSON, jcs.dumps(list(guest.person))))
 
     try:
@@ -143,7 +144,7 @@ async def _wait(desk: Desk, submission: Submission, guest: Guest) -> Waiting:
 async def admit(desk: Desk, submission: Submission, guest: Guest, shown: Shown | None) -> Accepted:
     """The review in the log; `unconfirmed` where nothing but the guest's word shows the stay."""
     with desk.sequencer.coming():
-        author = await _author(desk, submission.body, guest, is_shown=shown is not None)
+        author = await _author(desk, submission.body, guest, shown)
         draft = _draft(desk, submission, guest, shown, author)
         queued = desk.sequencer.submit(draft)
     placed = await place(desk, draft, queued, lambda: guests.require_trusted(desk, guest))
@@ -158,19 +159,20 @@ def stay_key(desk: Desk, body: Mapping[str, Any]) -> bytes:
     return desk.key("stay", body["host_did"], body["booking_reference"])
 
 
-async def _author(desk: Desk, body: Mapping[str, Any], guest: Guest, *, is_shown: bool) -> Author:
+async def _author(desk: Desk, body: Mapping[str, Any], guest: Guest, shown: Shown | None) -> Author:
     """Neither another DID of the same person nor another issuer of the same DID gets a second review of a booking."""
     who = await everyone(desk, body["host_did"], guest)
     denials = verification.denials_of(desk, body, who)
-    if not is_shown and (denied := desk.reader.known(*denials)) is not None:
+    if shown is None and (denied := desk.reader.known(*denials)) is not None:
         # A receipt may come later, from the same DID, and contradict it.
         await desk.aside(partial(desk.note, denials, denied))
     return Author(
         bookings=tuple(booking_key(desk, body, each) for each in who),
         guests=tuple(who),
         # What nobody confirms is in conflict with nothing.
-        stay=stay_key(desk, body) if is_shown else None,
-        denials=denials if is_shown else (),
+        stay=stay_key(desk, body) if shown is not None else None,
+        # A host that changes its mind contradicts nobody; its receipt from before does.
+        denials=denials if shown is not None and shown.kind == "stay_receipt" else (),
         booking=verification.booking_commitment(desk, body, guest.did),
         trusted_at=guest.trusted_at,
     )

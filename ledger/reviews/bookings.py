@@ -16,6 +16,7 @@ from ledger.identity import statements
 from ledger.reviews.desk import Desk
 from ledger.reviews.guest_binding import matches
 from ledger.reviews.guests import Guest
+from ledger.reviews.listings import listing
 from ledger.reviews.stays import begins, lies_within
 from ledger.store.erasure import erasing
 from ledger.store.rows import run
@@ -73,11 +74,13 @@ def keep_notice(desk: Desk, notice: Mapping[str, Any], now: datetime) -> tuple[O
     What was said before check-in stays whatever is said later: a host that has heard how the stay was cannot take it
     back, neither by cancelling nor by moving the days.
     """
-    zone, stay = desk.listing(notice["host_did"], notice["listing_id"]).zone, _stay_key(desk, notice)
+    stay = _stay_key(desk, notice)
     with desk.store.write() as connection, erasing(connection):
         known = _find(desk, connection, stay, BEFORE)
-        first = min(each["check_in"] for each in (notice, *((known.statement,) if known is not None else ())))
-        if now >= begins(first, zone):
+        said = (notice, *((known.statement,) if known is not None else ()))
+        # Nor by moving it to a listing where it is still the day before.
+        zones = [listing(connection, each["host_did"], each["listing_id"]).zone for each in said]
+        if now >= min(begins(each["check_in"], zone) for each, zone in zip(said, zones, strict=True)):
             # What is said again is known, though it came before.
             if known is not None and jcs.dumps(known.statement) == jcs.dumps(notice):
                 return known, True

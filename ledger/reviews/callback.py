@@ -20,8 +20,8 @@ from ledger.identity import statements
 from ledger.identity.resolution import HostKeys
 from ledger.net.guard import check_url
 from ledger.net.profiles import CALLBACK
+from ledger.reviews import questions
 from ledger.reviews.desk import Desk
-from ledger.reviews.guest_binding import bind
 from ledger.reviews.stays import begins, lies_within
 from ledger.store.limiter import HOUR, Limit
 
@@ -32,15 +32,19 @@ CALLBACKS_PER_TARGET = Limit(
 
 CONFIRMED, DENIED, OTHER_DATES, UNKNOWN = "confirmed", "denied", "dates_mismatch", "unknown"
 _DENIALS = ("declined", "expired")
+# We ask too much, of this host or at all.
+_OURS = ("quota_exceeded", "fetch_too_often", "busy")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of asking: an outcome, in words what was heard, and the host's signed answer if it said something."""
+    """What came of asking: an outcome, in words what was heard, and the host's signed answer if it said something.
+    `asked` is False where it was our own doing that it could not: that is not the host's silence."""
 
     outcome: str
     heard: str
     statement: Mapping[str, Any] | None = None
+    asked: bool = True
 
 
 def can_ask(reference: str) -> bool:
@@ -65,8 +69,9 @@ async def _ask(
         keys = host.now()
         url = f"{endpoint}/{quote(stay['booking_reference'], safe='')}/verify"
         desk.limiter.spend(CALLBACKS_PER_TARGET, check_url(url).host)
-        question = _question(desk, stay, guest_did)
-        data, nonce = jcs.dumps(question), question["guest_binding"]["nonce"]
+        nonce, request_id = _random_text(desk), f"bvr-{_random_text(desk)}"
+        question = questions.make(stay, guest_did, ledger=desk.domain, request_id=request_id, nonce=nonce)
+        data = jcs.dumps(question)
         headers = _signed(desk, url, data, nonce)
         answer = (await desk.asked(desk.fetcher.fetch(url, CALLBACK, data, headers))).json()
         _check(answer, question)
@@ -75,7 +80,7 @@ async def _ask(
         )
         statements.authenticate(answer, keys)
     except (NotFetched, NotAccepted, BadForm, BadDID, Unavailable, TooMany) as reason:
-        return Answer(UNKNOWN, f"{reason.code}: {reason.message}")
+        return Answer(UNKNOWN, f"{reason.code}: {reason.message}", asked=reason.code not in _OURS)
     return judge(answer, stay, zone)
 
 
@@ -100,17 +105,6 @@ def judge(answer: Mapping[str, Any], stay: Mapping[str, Any], zone: tzinfo | Non
         booked = f"{answer['check_in']} to {answer['check_out']}"
         return Answer(OTHER_DATES, f"the host says that {booked} was booked, and this is of other dates", answer)
     return Answer(CONFIRMED, "the host confirms the booking", answer)
-
-
-def _question(desk: Desk, stay: Mapping[str, Any], guest_did: str) -> dict[str, Any]:
-    return {
-        "type": "booking_verification_request",
-        "openstr_version": "0.2",
-        "request_id": f"bvr-{_random_text(desk)}",
-        "index": desk.domain,
-        **{name: stay[name] for name in ("booking_reference", "listing_id", "host_did", "check_in", "check_out")},
-        "guest_binding": {"alg": "sha-256", **bind(_random_text(desk), guest_did)},
-    }
 
 
 def _signed(desk: Desk, url: str, question: bytes, nonce: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from ledger.reviews.desk import Desk, counted
 from ledger.reviews.guests import Guest
 from ledger.reviews.pending import Waiting
 from ledger.reviews.stays import begins
-from ledger.reviews.verification import Shown
+from ledger.reviews.verification import Shown, Unknown
 from ledger.store.limiter import DAY, Limit
 
 KIND = "BookingClaim"
@@ -57,17 +57,18 @@ async def submit(desk: Desk, body: Mapping[str, Any]) -> Claimed | Waiting:
                 return _counted(Claimed(known, repeated=True))
             if now >= first:
                 raise NotYet("claim_too_late", "a booking is claimed before the day of check-in, and that has begun")
-            with desk.limiter.spending(CLAIMS_PER_PERSON, jcs.dumps(list(guest.person))):
-                shown = await verify(desk, body, guest)
-                if shown is None:
-                    end, digest = min(first, now + pending.PATIENCE), sha256(data).hexdigest()
-                    wait = partial(pending.wait, desk, "claim", body, digest, guest, replay_key, end)
-                    return _counted(await desk.aside(wait))
-                return _counted(Claimed(*await desk.aside(lambda: bookings.keep_claim(desk, body, guest, now))))
+            # Whatever comes of it: what is refused may have had a host asked.
+            desk.limiter.spend(CLAIMS_PER_PERSON, jcs.dumps(list(guest.person)))
+            shown = await verify(desk, body, guest)
+            if isinstance(shown, Unknown):
+                end, digest = min(first, now + pending.PATIENCE), sha256(data).hexdigest()
+                wait = partial(pending.wait, desk, "claim", body, digest, guest, replay_key, end)
+                return _counted(await desk.aside(wait))
+            return _counted(Claimed(*await desk.aside(lambda: bookings.keep_claim(desk, body, guest, now))))
 
 
-async def verify(desk: Desk, claim: Mapping[str, Any], guest: Guest) -> Shown | None:
-    """What shows that the booking is there, or None while the host has not said."""
+async def verify(desk: Desk, claim: Mapping[str, Any], guest: Guest) -> Shown | Unknown:
+    """What shows that the booking is there, or that the host has not said."""
     receipt = evidence.receipt_of(claim, guest.did)
     if not is_offline(claim["host_did"]):
         desk.limiter.spend(guests.HOSTS_PER_PERSON, jcs.dumps(list(guest.person)))
@@ -82,8 +83,7 @@ async def verify(desk: Desk, claim: Mapping[str, Any], guest: Guest) -> Shown | 
         else:
             await desk.dids.remember(host)
             return Shown("stay_receipt", None, host)
-    shown = await verification.by_answer(desk, claim, guest, host, doubt)
-    return shown if isinstance(shown, Shown) else None
+    return await verification.by_answer(desk, claim, guest, host, doubt)
 
 
 def _counted(taken: Taken) -> Taken:

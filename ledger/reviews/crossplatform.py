@@ -4,16 +4,16 @@ one, the guest's own consent. Of the document only the hash is kept, in a commit
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 from ledger import metrics
 from ledger.canon import jcs, strict_json
 from ledger.errors import BadForm, BadJSON, NotAccepted, StaylogError
-from ledger.identity import statements
+from ledger.identity import credentials, statements
 from ledger.identity.contexts import canonicaliser
 from ledger.identity.credentials import Credential
-from ledger.identity.host_credentials import Failed, HostJudge
 from ledger.identity.resolution import HostKeys
 from ledger.log.drafts import Author, Draft
 from ledger.log.openings import SALT_SIZE, commitment
@@ -112,14 +112,15 @@ async def _attested(desk: Desk, body: Mapping[str, Any], host: HostKeys) -> Atte
     shown = body.get("host_credential")
     if shown is None:
         raise NotAccepted("host_credential_required", "a review of another platform comes with the HostCredential")
-    judge = HostJudge(desk.fetcher, registry, desk.statuses, desk.clock, canonicaliser().canonize)
-    verdict = await desk.asked(judge.judge(shown, body["listing_id"]))
-    if isinstance(verdict, Failed):
-        raise verdict.reason
-    if verdict.subject != body["host_did"]:
+    # To bring a graph into its canonical form takes as long as Argon2.
+    verify = partial(credentials.verify, shown, "host", registry, desk.clock(), canonicaliser().canonize)
+    credential = await desk.aside(verify)
+    if credential.subject != body["host_did"]:
         raise NotAccepted("not_the_host", "the credential is another host's")
+    credential.require_listing(body["listing_id"])
+    await desk.asked(desk.statuses.require_good(credential))
     guest = await _consenting(desk, body, host) if "guest_statement" in body else None
-    return Attested(verdict, guest, registry.newest)
+    return Attested(credential, guest, registry.newest)
 
 
 async def _consenting(desk: Desk, body: Mapping[str, Any], host: HostKeys) -> Guest:

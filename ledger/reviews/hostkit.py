@@ -20,7 +20,6 @@ its /.well-known/did.json. Nobody else is answered: a booking is between host an
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,13 +30,13 @@ from urllib.parse import quote, unquote_to_bytes
 
 from nacl.signing import SigningKey
 
-from ledger.canon import did, http_signatures, multikey, strict_json
+from ledger.canon import did, http_signatures, multikey
 from ledger.canon.http_signatures import Signature
-from ledger.canon.times import check_date, format_time
+from ledger.canon.times import format_time
 from ledger.clock import Clock, utc_now
 from ledger.errors import BadForm, BadRequest, Done, Misconfigured, NotAccepted, NotFound, StaylogError, Unavailable
 from ledger.identity import statements
-from ledger.reviews import guest_binding
+from ledger.reviews import guest_binding, questions
 
 KIND = "BookingVerification"
 MAX_BYTES = 16 * 1024
@@ -55,24 +54,6 @@ _STATUS = {
     "nonce_repeated": 409,
     "too_large": 413,
     "busy": 503,
-}
-_LINE = r"[^\x00-\x1f\x7f-\x9f\ufffe\uffff]{1,128}"
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_QUESTION = {
-    "type": "booking_verification_request",
-    "openstr_version": r"0\.2",
-    "request_id": _LINE,
-    "index": r"[!-~]{1,300}",
-    "booking_reference": _LINE,
-    "listing_id": r"[A-Za-z0-9._~-]{1,128}",
-    "host_did": r"[!-~]{1,256}",
-    "check_in": _DATE,
-    "check_out": _DATE,
-}
-_BINDING = {
-    "alg": "sha-256",
-    "nonce": r"[A-Za-z0-9_-]{16,128}",
-    "value": r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]",
 }
 
 Scope = MutableMapping[str, Any]
@@ -178,7 +159,7 @@ class BookingVerifier:
             now=int(now.timestamp()),
         )
         self._use(signature, int(now.timestamp()))
-        question = _question(body)
+        question = questions.read(body)
         for name, expected in (("booking_reference", reference), ("host_did", self._host_did), ("index", ledger)):
             if question[name] != expected:
                 raise BadForm("schema_invalid", f"{name}: {expected[:300]!r} expected, as the request says elsewhere")
@@ -266,35 +247,6 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
 def _check_length(length: int) -> None:
     if length > MAX_BYTES:
         raise BadForm("too_large", f"a question has at most {MAX_BYTES // 1024} KiB")
-
-
-def _question(body: bytes) -> dict[str, Any]:
-    question = strict_json.loads(body)
-    if not isinstance(question, dict):
-        raise BadForm("schema_invalid", "a question is a JSON object")
-    binding = question.get("guest_binding")
-    if not isinstance(binding, dict):
-        raise BadForm("schema_invalid", "guest_binding: object expected")
-    _check_form({name: value for name, value in question.items() if name != "guest_binding"}, _QUESTION)
-    _check_form(binding, _BINDING, "guest_binding.")
-    for name in ("check_in", "check_out"):
-        try:
-            check_date(question[name])
-        except ValueError as error:
-            raise BadForm("date_invalid", f"{name}: {error}") from None
-    if question["check_out"] <= question["check_in"]:
-        raise BadForm("date_invalid", "check_out: a stay ends after it began")
-    return question
-
-
-def _check_form(value: Mapping[str, Any], form: Mapping[str, str], place: str = "") -> None:
-    """The same members, no other, each of its form."""
-    for name in (*form, *value):
-        if name not in form:
-            raise BadForm("schema_invalid", f"{place}{name[:60]}: there is no such member")
-        member = value.get(name)
-        if not isinstance(member, str) or not re.fullmatch(form[name], member):
-            raise BadForm("schema_invalid", f"{place}{name}: missing, or of another form than {form[name]}")
 
 
 async def _refuse(send: Send, refusal: StaylogError) -> None:

@@ -5,6 +5,7 @@ holds the submission, sealed; when it is decided, the outcome, sealed so that on
 row has a lease of it; what a process that died was working on is taken up by the next.
 """
 
+import logging
 from base64 import b32encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from sqlalchemy import Connection
 
 from ledger import metrics
 from ledger.canon.times import format_time, parse_time
-from ledger.errors import NotFound, TooMany, Unavailable
+from ledger.errors import NotFound, NotStored, TooMany, Unavailable
 from ledger.identity import statements
 from ledger.reviews.desk import Desk
 from ledger.reviews.guests import Guest
@@ -32,11 +33,16 @@ LONGEST = timedelta(hours=12)
 # However late it is, a host is asked so often, a minute apart: a clock that jumps must not be its judge.
 LEAST_TRIES = 5
 HURRIED = timedelta(minutes=1)
+# Where we could not ask: too often already, or too busy.
+UNASKED = timedelta(minutes=10)
 # Longer than everything takes that is done with a lease.
 LEASE = timedelta(minutes=2)
+# By how much the clocks of those who share the work may differ. What lies further ahead was set by one that jumped.
+SKEW = timedelta(hours=1)
 MOST_PENDING = 100_000
 KEPT_DECIDED = timedelta(days=90)
 
+_logger = logging.getLogger(__name__)
 _PENDING = "SELECT key, sealed, tries FROM submission WHERE replay = ?"
 _COUNT = "SELECT count(*) FROM submission WHERE due_at IS NOT NULL"
 _ADD = (
@@ -110,11 +116,11 @@ def wait(
 ) -> Waiting:
     """Put a submission to those that wait, unless the same is there already; one of a person and host at a time."""
     now, id_ = desk.clock(), "sub-" + b32encode(desk.random(16)).decode().rstrip("=").lower()
-    slot = desk.key("slot", kind, body["host_did"], desk.person(body["host_did"], guest.person))
+    slot = _slot_key(desk, kind, body, guest)
     times = format_time(now), format_time(decide_by)
     waiting = Waiting(id_, kind, body, guest, *times, _intake(desk, digest, *times))
     key = _row_key(desk, id_)
-    with desk.store.write() as connection:
+    with desk.store.write() as connection, erasing(connection):
         if run(connection, _COUNT)[0][0] >= MOST_PENDING:
             raise Unavailable("busy", "too many submissions wait for a decision already; try again later")
         row = (key, _seal(desk, key, waiting), replay_key, slot, format_time(now + SCHEDULE[0]))
@@ -126,29 +132,37 @@ def wait(
     return replace(_open(desk, *same[0]), repeated=True)
 
 
+def require_free(desk: Desk, kind: str, body: Mapping[str, Any], guest: Guest) -> None:
+    """Nothing of this person and host waits: whoever has to wait for that need not have the host asked."""
+    with desk.store.read() as connection:
+        slot = _slot_key(desk, kind, body, guest)
+        if run(connection, _SLOT, (slot,)):
+            _refuse_second(connection, slot, desk.clock())
+
+
 def lease(desk: Desk, most: int) -> list[Leased]:
     """Some that are due and that nobody works on."""
     now = desk.clock()
-    at, soon, ends = (format_time(now + ahead) for ahead in (timedelta(), LONGEST, LEASE))
+    at, ends = format_time(now), format_time(now + LEASE)
+    due = (at, format_time(now + LONGEST + SKEW), at, format_time(now + LEASE + SKEW))
     with desk.store.read() as connection:
         # Nearly always there is nothing to do, and nobody's turn to write is taken for it.
-        if not run(connection, _DUE, (at, soon, at, ends, 1)):
+        if not run(connection, _DUE, (*due, 1)):
             return []
-    found = []
-    with desk.store.write() as connection:
-        for (key,) in run(connection, _DUE, (at, soon, at, ends, most)):
-            token = desk.random(16)
-            [row] = run(connection, _LEASE, (ends, token, key))
-            found.append(Leased(bytes(key), token, _open(desk, *row)))
+    with desk.store.write() as connection, erasing(connection):
+        keys = [bytes(key) for (key,) in run(connection, _DUE, (*due, most))]
+        leases = [(key, desk.random(16)) for key in keys]
+        rows = [run(connection, _LEASE, (ends, lease, key))[0] for key, lease in leases]
         metrics.PENDING.set(run(connection, _COUNT)[0][0])
-    return found
+    return [found for lease, row in zip(leases, rows, strict=True) if (found := _leased(desk, *lease, row)) is not None]
 
 
-def again(desk: Desk, leased: Leased) -> None:
-    """Ask once more, later."""
-    waiting, due = leased.waiting, leased.waiting.due_after(desk.clock())
-    with desk.store.write() as connection:
-        run(connection, _AGAIN, (format_time(due), waiting.tries + 1, leased.key, leased.lease))
+def again(desk: Desk, leased: Leased, *, asked: bool = True) -> None:
+    """Ask once more, later. What was not asked for reasons of our own does not count against the host."""
+    now, waiting = desk.clock(), leased.waiting
+    due = waiting.due_after(now) if asked else now + UNASKED
+    with desk.store.write() as connection, erasing(connection):
+        run(connection, _AGAIN, (format_time(due), waiting.tries + asked, leased.key, leased.lease))
 
 
 def decide(desk: Desk, leased: Leased, outcome: Mapping[str, Any]) -> bool:
@@ -181,6 +195,15 @@ def forget(desk: Desk) -> int:
         return len(run(connection, _FORGET, (format_time(desk.clock()),)))
 
 
+def _leased(desk: Desk, key: bytes, lease: bytes, row: Sequence[Any]) -> Leased | None:
+    """None if the row does not open: that is no reason to leave the others, and somebody may mend it."""
+    try:
+        return Leased(key, lease, _open(desk, *row))
+    except NotStored as damage:
+        _logger.error("a submission waits that cannot be read: %s", damage.message)
+        return None
+
+
 def _refuse_second(connection: Connection, slot: bytes, now: datetime) -> None:
     due: Sequence[Any] = run(connection, _SLOT, (slot,))
     wait = parse_time(due[0][0]) - now if due else timedelta()
@@ -196,6 +219,10 @@ def _intake(desk: Desk, digest: str, received_at: str, decide_by: str) -> dict[s
     said = {"type": "IntakeReceipt", "submission_sha256": digest, "received_at": received_at, "decide_by": decide_by}
     method = f"{service_did(desk.domain)}#statements"
     return statements.sign(said, desk.keys.statements, method, now=desk.clock())
+
+
+def _slot_key(desk: Desk, kind: str, body: Mapping[str, Any], guest: Guest) -> bytes:
+    return desk.key("slot", kind, body["host_did"], desk.person(body["host_did"], guest.person))
 
 
 def _row_key(desk: Desk, id_: str) -> bytes:

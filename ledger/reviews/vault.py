@@ -3,6 +3,9 @@
 A key is made from a secret that is not in the database and from what the sealed value is bound to, so that it opens in
 its own place only. Bound to what the database does not have, as a submission or its id, it opens for nobody but whoever
 brings that.
+
+Values are padded before: the length of a credential goes with its guest from host to host, and a sealed value is as
+long as what is in it.
 """
 
 import hmac
@@ -18,6 +21,9 @@ from ledger.canon import jcs, strict_json
 from ledger.errors import NotStored
 from ledger.identity.guestref import prefixed
 
+# An outcome, an answer or notice of a host, and whatever has a credential of a guest in it.
+SIZES = (256, 1024, 4096)
+
 
 @dataclass(frozen=True, slots=True)
 class Vault:
@@ -27,8 +33,8 @@ class Vault:
     random: Callable[[int], bytes]
 
     def seal(self, purpose: str, value: Any, *bound: bytes) -> bytes:
-        box = self._box(purpose, bound)
-        return bytes(box.encrypt(jcs.dumps(value), self.random(SecretBox.NONCE_SIZE)))
+        box, data = self._box(purpose, bound), jcs.dumps(value)
+        return bytes(box.encrypt(data.ljust(_padded(len(data))), self.random(SecretBox.NONCE_SIZE)))
 
     def open(self, purpose: str, sealed: bytes, *bound: bytes) -> Any:
         try:
@@ -40,3 +46,8 @@ class Vault:
 
     def _box(self, purpose: str, bound: tuple[bytes, ...]) -> SecretBox:
         return SecretBox(hmac.digest(self.secret, prefixed("staylog/vault/v1", purpose, *bound), sha256))
+
+
+def _padded(length: int) -> int:
+    largest = SIZES[-1]
+    return next((size for size in SIZES if length <= size), -(-length // largest) * largest)

@@ -35,10 +35,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nobody can say yet, and why."""
+    """Nobody can say yet, and why; `asked` unless it is our own doing that the host could not."""
 
     heard: str
-    host: HostKeys
+    asked: bool = True
 
 
 async def host_of(desk: Desk, stay: Mapping[str, Any], guest: Guest) -> HostKeys:
@@ -111,10 +111,10 @@ async def by_answer(
         raise doubt
     before_asking()
     if listing.booking_endpoint is None or not askable:
-        return Unknown(doubt.message, host)
+        return Unknown(doubt.message)
     answer = await callback.ask(desk, stay, guest.did, listing.booking_endpoint, listing.zone, host)
     if answer.outcome == callback.UNKNOWN:
-        return Unknown(answer.heard, host)
+        return Unknown(answer.heard, answer.asked)
     # Whoever signs an answer at the endpoint of a listing has shown to be a host.
     await desk.dids.remember(host)
     if answer.outcome == callback.OTHER_DATES:

@@ -11,21 +11,15 @@ from threading import Event, Thread
 from typing import Any
 
 from ledger import metrics
-from ledger.canon.times import parse_time
-from ledger.errors import (
-    Halted,
-    NotAccepted,
-    NotYet,
-    StaylogError,
-    TooMany,
-    Unavailable,
-    Uncertain,
-)
+from ledger.errors import Done, NotAccepted, NotYet, StaylogError, Unavailable
 from ledger.reviews import bookings, claims, feedback, guests, pending, verification
 from ledger.reviews.admission import Submission, admit, require_new
 from ledger.reviews.desk import Desk
+from ledger.reviews.guests import Guest
 from ledger.reviews.pending import Leased, Waiting
-from ledger.reviews.verification import Shown
+from ledger.reviews.receipts import known_receipt
+from ledger.reviews.stays import EVERYWHERE, begins
+from ledger.reviews.verification import Shown, Unknown
 
 # How often it is looked whether something is due, how much is done at once, and how often is tidied up.
 WAKE_SECONDS = 2.0
@@ -33,9 +27,10 @@ AT_ONCE = 16
 SCRUB_SECONDS, TIDY_SECONDS = 60, 3600
 
 _logger = logging.getLogger(__name__)
-# Nobody's decision: it is tried again.
-_PASSING = (Unavailable, Uncertain, TooMany, Halted)
+# Decisions. Whatever else goes wrong says nothing of the submission, and it is tried again.
+_REFUSALS = (NotAccepted, NotYet, Done)
 Outcome = Mapping[str, Any]
+UNANSWERED = "the host did not answer within 72 hours, and nothing else shows the stay"
 
 
 class Worker:
@@ -73,8 +68,8 @@ class Worker:
     def tidy(self) -> int:
         """Erase what has had its time; how many rows."""
         desk = self._desk
-        # Days end last at UTC-12: nothing goes before its day is over everywhere.
-        today = desk.clock().date()
+        # Nothing goes before its day has come everywhere.
+        today = desk.clock().astimezone(EVERYWHERE).date()
         gone = pending.forget(desk) + bookings.forget(desk, today) + feedback.forget(desk, today)
         self._left_traces = self._left_traces or gone > 0
         return gone
@@ -87,18 +82,20 @@ class Worker:
     async def _settle(self, leased: Leased) -> None:
         """Decide on one, or have it asked again. What goes wrong with it is no reason to stop for the others."""
         desk, waiting = self._desk, leased.waiting
+        outcome: Outcome | Unknown
         try:
             outcome = await (_claim if waiting.kind == "claim" else _review)(desk, waiting)
-        except _PASSING as reason:
-            _logger.info("a submission waits on: %s", reason.code)
-            outcome = None
-        except StaylogError as refusal:
+        except _REFUSALS as refusal:
             outcome = _refused(desk, waiting, refusal)
+        except StaylogError as reason:
+            _logger.info("a submission waits on: %s", reason.code)
+            outcome = Unknown(reason.code, asked=False)
         except Exception:
             _logger.exception("a submission could not be decided on; it is tried again")
-            outcome = None
-        if outcome is None:
-            await desk.aside(lambda: pending.again(desk, leased))
+            outcome = Unknown("internal_error", asked=False)
+        if isinstance(outcome, Unknown):
+            asked = outcome.asked
+            await desk.aside(lambda: pending.again(desk, leased, asked=asked))
         elif await desk.aside(lambda: pending.decide(desk, leased, outcome)):
             metrics.DECISIONS.labels(outcome.get("code", "accepted")).inc()
 
@@ -127,44 +124,66 @@ class Worker:
             await asyncio.to_thread(self._stop.wait, WAKE_SECONDS)
 
 
-async def _review(desk: Desk, waiting: Waiting) -> Outcome | None:
-    """The outcome of a review, or None while it waits on."""
+async def _review(desk: Desk, waiting: Waiting) -> Outcome | Unknown:
+    """The outcome of a review, or that it waits on."""
     submission, guest = Submission.of(desk, waiting.body), waiting.guest
+    desk.reader.refresh()
+    if desk.reader.known(submission.replay_key) is not None:
+        return await _published(desk, submission, guest)
     guests.require_trusted(desk, guest)
     require_new(desk, submission, guest)
-    shown: Shown | None = None
+    found = await _found(desk, waiting)
+    if isinstance(found, Unknown):
+        if not found.asked or not waiting.is_last(desk.clock()):
+            return found
+        if not desk.publishes_unanswered:
+            await verification.tell(desk, waiting.body, guest, "unanswered")
+            raise NotYet("booking_unverifiable", UNANSWERED)
+    await admit(desk, submission, guest, found if isinstance(found, Shown) else None)
+    return await _published(desk, submission, guest)
+
+
+async def _found(desk: Desk, waiting: Waiting) -> Shown | Unknown:
     try:
-        found = await verification.verify(desk, waiting.body, guest)
-        shown = found if isinstance(found, Shown) else None
+        return await verification.verify(desk, waiting.body, waiting.guest)
     except NotAccepted as refusal:
         if refusal.code == "booking_denied":
-            await verification.tell_denial(desk, waiting.body, guest)
+            await verification.tell_denial(desk, waiting.body, waiting.guest)
         raise
-    except NotYet:
+    except NotYet as reason:
         # Nobody can be asked any more: the listing's endpoint is gone. That is as good as silence.
-        shown = None
-    if shown is None and not waiting.is_last(desk.clock()):
-        return None
-    if shown is None and not desk.publishes_unanswered:
-        await verification.tell(desk, waiting.body, guest, "unanswered")
-        raise NotYet("booking_unverifiable", "the host did not answer within 72 hours, and nothing else shows the stay")
-    accepted = await admit(desk, submission, guest, shown)
-    if shown is None:
-        await verification.tell(desk, waiting.body, guest, "unanswered")
-    beside = {name: accepted.receipt[name] for name in ("booking", "private_feedback") if name in accepted.receipt}
-    return {"status": "accepted", "index": accepted.receipt["index"], "beside": beside}
+        return Unknown(reason.message)
 
 
-async def _claim(desk: Desk, waiting: Waiting) -> Outcome | None:
+async def _published(desk: Desk, submission: Submission, guest: Guest) -> Outcome:
+    """The outcome of a review that is in the log: by whoever was broken off behind that, or by the guest. What the
+    host says by now, and whom anybody trusts by now, changes nothing."""
+    receipt = known_receipt(desk.reader, submission.replay_key, submission.unsealing(desk))
+    if receipt is None:
+        raise Unavailable("busy", "the review is in the log, and not under a checkpoint yet")
+    if receipt["verification_level"] == "unconfirmed":
+        await verification.tell(desk, submission.body, guest, "unanswered")
+    beside = {name: receipt[name] for name in ("booking", "private_feedback") if name in receipt}
+    return {"status": "accepted", "index": receipt["index"], "beside": beside}
+
+
+async def _claim(desk: Desk, waiting: Waiting) -> Outcome | Unknown:
     """The outcome of a claim: the host has until check-in to answer, when nobody knows how the stay will be."""
-    if desk.clock() >= parse_time(waiting.decide_by):
-        raise NotYet("booking_unverifiable", claims.UNANSWERED)
-    guests.require_trusted(desk, waiting.guest)
-    shown = await claims.verify(desk, waiting.body, waiting.guest)
-    if shown is None:
-        return None
-    await desk.aside(lambda: bookings.keep_claim(desk, waiting.body, waiting.guest, desk.clock()))
-    return {"status": "accepted", "verified_by": shown.kind}
+    claim, guest, unanswered = waiting.body, waiting.guest, NotYet("booking_unverifiable", claims.UNANSWERED)
+    known = bookings.claim_about(desk, claim, guest)
+    if known is not None and known.statement == claim:
+        # By whoever was broken off behind this.
+        return {"status": "accepted"}
+    if desk.clock() >= begins(claim["check_in"], desk.listing(claim["host_did"], claim["listing_id"]).zone):
+        raise unanswered
+    guests.require_trusted(desk, guest)
+    found = await claims.verify(desk, claim, guest)
+    if isinstance(found, Shown):
+        await desk.aside(lambda: bookings.keep_claim(desk, claim, guest, desk.clock()))
+        return {"status": "accepted"}
+    if found.asked and waiting.is_last(desk.clock()):
+        raise unanswered
+    return found
 
 
 def _refused(desk: Desk, waiting: Waiting, refusal: StaylogError) -> Outcome:

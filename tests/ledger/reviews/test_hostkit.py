@@ -418,7 +418,6 @@ def scope(headers: list[tuple[bytes, bytes]], **changes: Any) -> dict[str, Any]:
         ({"created": int(NOW.timestamp()) - 300}, "signature_expired"),
         ({"created": int(NOW.timestamp()) + 61}, "signature_expired"),
     ],
-    ids=str,
 )
 def test_a_signature_that_does_not_hold(client: httpx.Client, options: dict[str, Any], code: str) -> None:
     assert refused(ask(client, "bad", **options), 401) == code

@@ -62,17 +62,18 @@ def files(database_url: str) -> Files:
     return Files(database_url)
 
 
-def careless(connection: Connection) -> None:
-    """As a build of SQLite that overwrites nothing by itself; Debian's does."""
+def overwrite(connection: Connection, what: str) -> None:
+    """Builds of SQLite differ in what they overwrite when they are not asked: Debian's everything, others nothing."""
     if connection.dialect.name == "sqlite":
-        run(connection, "PRAGMA secure_delete = 0")
+        run(connection, f"PRAGMA secure_delete = {what}")
 
 
 def fill(store: Store, count: int = 60) -> dict[int, tuple[bytes, bytes]]:
     """Entries with texts of all lengths, by index; some need pages of their own, and none can be packed."""
     random, told = Random(3), {}
     with store.write() as connection:
-        careless(connection)
+        # Pages that are written in any case; without this, a table's first page keeps a copy of the rows that moved out.
+        overwrite(connection, "FAST")
         for index in range(count):
             text = f"secret {index:04}" + random.randbytes(random.choice((8, 100, 700, 2500))).hex()
             salt = random.randbytes(32)
@@ -118,7 +119,7 @@ def test_who_does_not_erase_leaves_it(store: Store, files: Files) -> None:
     told = fill(store)
     gone = [needle for index in range(0, 60, 7) for needle in told[index]]
     with store.write() as connection:
-        careless(connection)
+        overwrite(connection, "OFF")
         for index in range(0, 60, 7):
             run(connection, ERASE, (index,))
     if store.is_sqlite:
@@ -127,14 +128,15 @@ def test_who_does_not_erase_leaves_it(store: Store, files: Files) -> None:
 
 
 def test_old_rows_go_without_rewriting(store: Store, files: Files) -> None:
-    """PostgreSQL may leave parts of them, in what it takes for free: of a few, never of most."""
+    """PostgreSQL may leave some of them in what it takes for free space."""
     told = fill(store)
     gone = [needle for index in range(0, 60, 7) for needle in told[index]]
     with store.write() as connection, erasing(connection):
         for index in range(0, 60, 7):
             run(connection, ERASE, (index,))
+    before = files.count(*gone)
     assert store.scrub("entry")
-    assert files.count(*gone) <= (0 if store.is_sqlite else len(gone) // 3)
+    assert files.count(*gone) <= (0 if store.is_sqlite else before // 2)
 
 
 def test_erasing_is_over_when_it_is_over(store: Store) -> None:
