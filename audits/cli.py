@@ -11,7 +11,14 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from audits.receipts import verify_checkpoint, verify_growth, verify_receipt, verify_refusal, verify_tlog_proof
+from audits.receipts import (
+    verify_checkpoint,
+    verify_growth,
+    verify_intake,
+    verify_receipt,
+    verify_refusal,
+    verify_tlog_proof,
+)
 from audits.report import Report
 from audits.verify import verify_answer, verify_pages
 from ledger.canon import base64, multikey, strict_json
@@ -33,6 +40,7 @@ OPTIONS = {
     "a receipt": {"policy", "submission", "booking"},
     "a tlog-proof": {"policy", "entry"},
     "a refusal": {"submission"},
+    "an intake receipt": {"submission"},
     "a checkpoint": {"policy"},
     "a pair of checkpoints": {"consistency"},
 }
@@ -50,7 +58,7 @@ def _hours(_context: click.Context, _option: click.Parameter, value: float | Non
     "--key",
     "vkey",
     required=True,
-    help="The log's public key, `name+id+base64`, from a source you trust; of a refusal the key #statements.",
+    help="The log's public key, `name+id+base64`, from a source you trust; of a refusal or intake the key #statements.",
 )
 @click.option("--host", help="The DID you asked about: says that FILE is a reputation answer.")
 @click.option("--max-age", type=float, metavar="HOURS", callback=_hours, help="Refuse an older map head.")
@@ -59,11 +67,11 @@ def _hours(_context: click.Context, _option: click.Parameter, value: float | Non
 @click.option("--entry", type=FILE, help="The exact bytes of the entry that a tlog-proof is about.")
 @click.option("--policy", type=FILE, help="A tlog-policy: demand its quorum of witnesses for a receipt or tlog-proof.")
 @click.option("--consistency", type=FILE, help="The answer of /v1/log/consistency for two checkpoints, older first.")
-@click.option("--submission", type=FILE, help="The signed review or response of a receipt, to show that it is yours.")
+@click.option("--submission", type=FILE, help="What was signed and is answered by this, to show that it is yours.")
 @click.option("--booking", type=FILE, help="The booking statement it rests on, when the submission does not carry it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) -> None:
-    """Check a reputation answer, a receipt, a refusal, a tlog-proof or checkpoints, offline.
+    """Check a reputation answer, a receipt, a refusal, an intake receipt, a tlog-proof or checkpoints, offline.
 
     Nothing but the key is trusted, and nothing is fetched. Prints what was proved and what was not. Otherwise exits
     with status 1 and names the first thing that is wrong. Name all pages of a host to check them as one answer.
@@ -73,6 +81,7 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
       staylog verify page0.json page1.json --key VKEY --host did:web:cottage.example
       staylog verify receipt.json --key VKEY
       staylog verify review.refusal.json --key z6Mk... --submission review.json
+      staylog verify receipt.pending.json --key z6Mk... --submission review.json
       staylog verify review.tlog-proof --key VKEY --entry entry.json
       staylog verify checkpoint.txt --key VKEY --policy policy.txt
       staylog verify older.txt newer.txt --key VKEY --consistency proof.json
@@ -85,6 +94,9 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
             raise click.UsageError(f"--{name.replace('_', '-')} does not apply to {document}")
         if document == "a refusal":
             report = verify_refusal(data[0], multikey.decode(vkey), **_read(given, "submission"))
+        elif document == "an intake receipt":
+            shown = _read(given, "submission")
+            report = verify_intake(data[0], multikey.decode(vkey), now=datetime.now(UTC), **shown)
         else:
             report = _CHECKS[document](data, Verifier.parse(vkey), given)
     except StaylogError as error:
@@ -117,6 +129,8 @@ def _document(data: list[bytes], given: dict[str, Any]) -> str:
         return "a receipt"
     if isinstance(value, dict) and value.get("type") == "Refusal":
         return "a refusal"
+    if isinstance(value, dict) and (value.get("type") == "IntakeReceipt" or "intake" in value):
+        return "an intake receipt"
     raise click.UsageError("an answer is about a host: name the DID you asked for with --host")
 
 

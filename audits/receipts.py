@@ -7,7 +7,7 @@ from typing import Any
 
 from audits.report import REAL_STAYS, Report
 from ledger.canon import base64, jcs, proofs, strict_json
-from ledger.canon.times import format_time
+from ledger.canon.times import format_time, parse_time
 from ledger.errors import BadBase64, Malformed, NotAccepted, NotProved
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import Entry, parse_entry
@@ -28,6 +28,7 @@ _MEMBERS = {
     "tlog_proof": str,
 }
 _REFUSAL = {"type", "submission_sha256", "code", "at", "proof"}
+_INTAKE = {"type", "submission_sha256", "received_at", "decide_by", "proof"}
 # The commitment that the speaker alone can open, and what it would show, by the type of the entry.
 _OWN = {"review": "evidence", "response": "statement", "upgrade": "evidence"}
 _OF = {"review": "", "response": "the response to ", "upgrade": "the upgrade of "}
@@ -80,24 +81,60 @@ def verify_receipt(
 
 def verify_refusal(data: bytes, key: bytes, *, submission: bytes | None = None) -> Report:
     """Check a ledger's signed refusal by its key for statements; with the submission, that it is what was refused."""
-    refusal = strict_json.loads(data)
-    if not isinstance(refusal, dict) or refusal.keys() != _REFUSAL or not isinstance(refusal["proof"], dict):
-        raise Malformed("receipt_malformed", f"a refusal is an object of {', '.join(sorted(_REFUSAL))}")
-    proof = refusal.pop("proof")
-    try:
-        proofs.verify(refusal, proof, [key])
-    except (NotAccepted, KeyError, TypeError) as error:
-        raise NotProved("signature_invalid", f"the signature of the refusal does not hold: {error}") from None
+    refusal, signer = _signed(strict_json.loads(data), "Refusal", _REFUSAL, key)
     report = Report("refusal", 0, str(refusal["at"]))
-    report.proved.append(f"{proof['verificationMethod']} refused a submission as {refusal['code']}, at {refusal['at']}")
-    if submission is None:
-        report.not_proved.append("which submission it is about: show the signed submission too")
-    elif sha256(jcs.dumps(strict_json.loads(submission))).hexdigest() != refusal["submission_sha256"]:
-        raise NotProved("receipt_mismatch", "the refusal is about another submission")
-    else:
-        report.proved.append("it is this submission that was refused")
+    report.proved.append(f"{signer} refused a submission as {refusal['code']}, at {refusal['at']}")
+    _verify_subject(refusal, submission, "refusal", "it is this submission that was refused", report)
     report.not_proved.append("that the reason was right")
     return report
+
+
+def verify_intake(data: bytes, key: bytes, *, now: datetime, submission: bytes | None = None) -> Report:
+    """Check a ledger's signed word that it has a submission and will decide on it, alone or in the answer that it came
+    with, by its key for statements; with the submission, that it is what was taken in."""
+    value = strict_json.loads(data)
+    inside = value.get("intake", value) if isinstance(value, dict) else value
+    intake, signer = _signed(inside, "IntakeReceipt", _INTAKE, key)
+    try:
+        received, end = parse_time(intake["received_at"]), parse_time(intake["decide_by"])
+    except ValueError as error:
+        raise Malformed("receipt_malformed", f"received_at or decide_by of the intake receipt: {error}") from None
+    report = Report("intake receipt", 0, format_time(received))
+    report.proved.append(
+        f"{signer} took in a submission at {intake['received_at']}, to decide on it by {intake['decide_by']}"
+    )
+    _verify_subject(intake, submission, "intake receipt", "it is this submission that was taken in", report)
+    if now > end:
+        report.proved.append(f"the time to decide is over, by the clock here: {format_time(now)}")
+        report.not_proved.append("that it was not decided: if the ledger has no decision to show, it broke its word")
+    else:
+        report.not_proved.append(f"what it will decide: there is time until {intake['decide_by']}")
+    return report
+
+
+def _signed(value: Any, kind: str, members: set[str], key: bytes) -> tuple[dict[str, Any], str]:
+    """What the ledger said, once its signature holds, and the name of the key that signed."""
+    if not isinstance(value, dict) or value.keys() != members or value["type"] != kind:
+        raise Malformed("receipt_malformed", f"the type {kind} and exactly {', '.join(sorted(members))} expected")
+    proof = value["proof"]
+    if not isinstance(proof, dict):
+        raise Malformed("receipt_malformed", f"the proof of the {kind} is not an object")
+    said = {name: inner for name, inner in value.items() if name != "proof"}
+    try:
+        proofs.verify(said, proof, [key])
+    except (NotAccepted, KeyError, TypeError) as error:
+        raise NotProved("signature_invalid", f"the signature of the {kind} does not hold: {error}") from None
+    return said, str(proof["verificationMethod"])
+
+
+def _verify_subject(said: dict[str, Any], submission: bytes | None, what: str, proved: str, report: Report) -> None:
+    """Whether the ledger's word is about this submission, if one is shown."""
+    if submission is None:
+        report.not_proved.append("which submission it is about: show the signed submission too")
+    elif sha256(jcs.dumps(strict_json.loads(submission))).hexdigest() != said["submission_sha256"]:
+        raise NotProved("receipt_mismatch", f"the {what} is about another submission")
+    else:
+        report.proved.append(proved)
 
 
 def verify_tlog_proof(text: str, data: bytes, log: Verifier, *, policy: Policy | None = None) -> Report:

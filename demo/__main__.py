@@ -10,6 +10,8 @@ from types import FrameType
 
 import click
 
+from demo.actors import Cast
+from demo.host_site import HostSite
 from demo.service import NotRunning, Service, is_free
 from demo.stage import Stage, Unexpected
 from demo.story import Story
@@ -30,18 +32,23 @@ def main(port: int, data: Path | None, once: bool) -> None:
     """Tell the story of some stays from end to end, then leave the service running until Ctrl-C.
 
     Everything happens while it is told: an issuer, hosts and guests make keys and sign, a service takes what they send
-    or turns it away, and a verifier checks its answers offline. Exit status 1 means that something did not come out as
-    told.
+    or turns it away and asks hosts about bookings, and a verifier checks its answers offline. Exit status 1 means that
+    something did not come out as told.
     """
     if not is_free(port):
         other = 8090 if port != 8090 else 8091
         raise click.ClickException(f"port {port} is in use; choose another one: make demo ARGS='--port {other}'")
-    began = time.monotonic()
-    with _folder(data) as folder, closing(Service(folder, port)) as service:
+    began, cast = time.monotonic(), Cast()
+    with (
+        _folder(data) as folder,
+        closing(HostSite(folder / "hosts", cast.with_domains)) as site,
+        closing(Service(folder, port, site.environment)) as service,
+    ):
         stage = Stage(folder)
         try:
             stage.say("Staylog from end to end. Everything below happens now, and what comes out is checked.")
-            story = Story(stage, service)
+            site.start()
+            story = Story(stage, service, cast, site)
             story.tell()
             stage.heading(f"All of it came out as told, in {time.monotonic() - began:.0f} seconds")
             if not once:

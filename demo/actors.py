@@ -61,11 +61,22 @@ class Issuer(Actor):
 
 
 class Host(Actor):
-    """Lets one place."""
+    """Lets one place. One who has a domain is known by it, and can be asked there about bookings."""
 
-    def __init__(self, name: str, listing: str) -> None:
-        super().__init__(name)
-        self.listing = listing
+    def __init__(self, name: str, listing: str, domain: str = "") -> None:
+        super().__init__(name, f"did:web:{domain}" if domain else None)
+        self.listing, self.domain = listing, domain
+        self.booking_endpoint = f"https://{domain}/openstr/booking"
+
+    def document(self) -> dict[str, Any]:
+        """The DID document, which stands at the domain."""
+        key = {"id": self.method, "type": "Multikey", "controller": self.did, "publicKeyMultibase": self.multikey}
+        return {
+            "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"],
+            "id": self.did,
+            "verificationMethod": [key],
+            "assertionMethod": [self.method],
+        }
 
     def confirm(self, stay: "Stay") -> dict[str, Any]:
         """The receipt for a booking. It names no ledger: the host does not know which one the guest will use."""
@@ -93,17 +104,29 @@ class Guest(Actor):
         *,
         receipt: Mapping[str, Any] | None = None,
         credential: Mapping[str, Any] | None = None,
+        has_receipt: bool = True,
     ) -> dict[str, Any]:
-        """A signed review; an honest guest shows their own credential and the receipt that the host gave."""
+        """A signed review; an honest guest shows their own credential and the receipt, if the host gave one."""
         body = {
             "type": "ReviewSubmission",
             **stay.members,
             "ratings": dict.fromkeys(CATEGORIES, stars),
             "review_text": text,
             "guest_credential": credential or self.credential,
-            "booking_evidence": receipt or stay.host.confirm(stay),
         }
+        if has_receipt:
+            body["booking_evidence"] = receipt or stay.host.confirm(stay)
         return self.sign(body, domain=ledger)
+
+    def hand_in(self, stay: "Stay", review_id: str, ledger: str, at: datetime) -> dict[str, Any]:
+        """The receipt, for a review that was sent without it."""
+        body = {
+            "type": "EvidenceSupplement",
+            "review_id": review_id,
+            "booking_reference": stay.reference,
+            "booking_evidence": stay.host.confirm(stay),
+        }
+        return self.sign(body, domain=ledger, at=at)
 
 
 class Stay:
@@ -135,8 +158,18 @@ class Cast:
     def __init__(self) -> None:
         self.issuer = Issuer("idv.example", "https://idv.example")
         self.hanne, self.olav = Host("Hanne", "rose-cottage"), Host("Olav", "harbour-loft")
-        self.ada, self.ben, self.cleo, self.mallory = map(Guest, ("Ada", "Ben", "Cleo", "Mallory"))
+        self.ines = Host("Ines", "lake-cabin", "lakeside.example")
+        self.tore = Host("Tore", "old-mill", "mill.example")
+        self.guests = list(map(Guest, ("Ada", "Ben", "Cleo", "Dora", "Emil", "Fay", "Mallory")))
+        self.ada, self.ben, self.cleo, self.dora, self.emil, self.fay, self.mallory = self.guests
         self.adas = Stay("HC-1041", self.ada, self.hanne, left_days_ago=16)
         self.bens = Stay("HC-1042", self.ben, self.hanne, left_days_ago=9)
         self.cleos = Stay("HC-1043", self.cleo, self.hanne, left_days_ago=4)
         self.adas_at_olavs = Stay("OL-2077", self.ada, self.olav, left_days_ago=23)
+        self.doras = Stay("LK-3107", self.dora, self.ines, left_days_ago=12)
+        self.emils = Stay("MI-2208", self.emil, self.tore, left_days_ago=6)
+        self.fays = Stay("LK-3112", self.fay, self.ines, left_days_ago=3)
+
+    @property
+    def with_domains(self) -> list[Host]:
+        return [self.ines, self.tore]

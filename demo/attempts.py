@@ -57,13 +57,23 @@ def attempts(cast: Cast, ledger: str) -> list[Attempt]:
 
 
 def refused_submission(refusal: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str, str]:
-    """The hash of what was refused and why, once the signature holds: by the key that the ledger's DID `document` lists
-    for what it asserts."""
-    [method] = document["assertionMethod"]
-    keys = {each["id"]: multikey.decode(each["publicKeyMultibase"]) for each in document["verificationMethod"]}
-    said = {name: value for name, value in refusal.items() if name != "proof"}
-    proofs.verify(said, refusal["proof"], [keys[method]])
+    """The hash of what was refused and why, once the signature holds."""
+    said = said_by_ledger(refusal, document)
     return said["submission_sha256"], said["code"]
+
+
+def said_by_ledger(statement: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a statement says, once its signature holds: by the key that the ledger's DID `document` lists for what it
+    asserts."""
+    said = {name: value for name, value in statement.items() if name != "proof"}
+    proofs.verify(said, statement["proof"], [multikey.decode(statements_key(document))])
+    return said
+
+
+def statements_key(document: Mapping[str, Any]) -> str:
+    [method] = document["assertionMethod"]
+    keys = {each["id"]: str(each["publicKeyMultibase"]) for each in document["verificationMethod"]}
+    return keys[method]
 
 
 def digest(statement: Mapping[str, Any]) -> str:

@@ -20,6 +20,8 @@ STAYLOG = str(Path(sys.executable).with_name("staylog"))
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("STAYLOG_")}
 SECONDS_TO_START = 20
 SECONDS_TO_STOP = 10
+# One address may send ten statements at once, and then one every two seconds: who is told to wait so long waits.
+SECONDS_TO_WAIT = 5
 
 # Nobody stands between: a proxy for the world does not reach this machine's own address.
 _http = build_opener(ProxyHandler({}))
@@ -33,6 +35,8 @@ class NotRunning(Exception):
 class Reply:
     status: int
     data: bytes
+    # Seconds.
+    retry_after: int = 0
 
     @property
     def body(self) -> dict[str, Any]:
@@ -44,12 +48,45 @@ class Reply:
         return self.status, self.body.get("code")
 
 
-class Service:
-    """Not started yet, and ended by `close`."""
+class Client:
+    """Asks the service at an address of this machine."""
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.url = f"http://{HOST}:{port}"
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def get(self, path: str) -> Reply:
+        return self._ask(Request(self.url + path))
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Reply:
+        headers = {"Content-Type": "application/json"}
+        request = Request(self.url + path, json.dumps(body).encode(), headers)
+        reply = self._ask(request)
+        while reply.status == 429 and reply.retry_after <= SECONDS_TO_WAIT:
+            time.sleep(reply.retry_after)
+            reply = self._ask(request)
+        return reply
+
+    def fallen(self) -> NotRunning:
+        return NotRunning(f"nobody answers at {self.url}")
+
+    def _ask(self, request: Request) -> Reply:
+        try:
+            with _http.open(request, timeout=30) as response:
+                return Reply(response.status, response.read())
+        except HTTPError as problem:
+            with problem:
+                return Reply(problem.code, problem.read(), int(problem.headers.get("Retry-After", 0)))
+        except OSError as error:
+            raise self.fallen() from error
+
+
+class Service(Client):
+    """Not started yet, and ended by `close`. `environment` is what it has of its own."""
+
+    def __init__(self, folder: Path, port: int, environment: Mapping[str, str]) -> None:
+        super().__init__(f"http://{HOST}:{port}")
         self.command = ["serve", "--data", "ledger", "--port", str(port)]
+        self._environment = {**ENVIRONMENT, **environment}
         self._folder = folder
         self._output = folder / "service.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -57,7 +94,11 @@ class Service:
     def start(self) -> None:
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                [STAYLOG, *self.command], cwd=self._folder, env=ENVIRONMENT, stdout=output, stderr=subprocess.STDOUT
+                [STAYLOG, *self.command],
+                cwd=self._folder,
+                env=self._environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
             )
         end = time.monotonic() + SECONDS_TO_START
         while not self._answers():
@@ -74,13 +115,6 @@ class Service:
     def fallen(self) -> NotRunning:
         said = self._output.read_text("utf-8", "replace") if self._output.exists() else ""
         return NotRunning("\n".join(["the service does not run; it said last:", *said.splitlines()[-5:]]))
-
-    def get(self, path: str) -> Reply:
-        return self._ask(Request(self.url + path))
-
-    def post(self, path: str, body: Mapping[str, Any]) -> Reply:
-        headers = {"Content-Type": "application/json"}
-        return self._ask(Request(self.url + path, json.dumps(body).encode(), headers))
 
     def close(self) -> None:
         if self._process is None:
@@ -99,16 +133,6 @@ class Service:
             return self.get("/health").status == 200
         except NotRunning:
             return False
-
-    def _ask(self, request: Request) -> Reply:
-        try:
-            with _http.open(request, timeout=30) as response:
-                return Reply(response.status, response.read())
-        except HTTPError as problem:
-            with problem:
-                return Reply(problem.code, problem.read())
-        except OSError as error:
-            raise self.fallen() from error
 
 
 def is_free(port: int) -> bool:

@@ -20,6 +20,7 @@ WIDTH = 96
 # Longer arguments, which are keys and DIDs, are shown by their beginning.
 READABLE = 40
 _INDENT = (0, 0, 0, 2)
+VERIFIER = Path(__file__).parents[1] / "audits" / "standalone_verify.py"
 _PROGRAMS = {"staylog": STAYLOG, "python": sys.executable}
 
 
@@ -92,6 +93,11 @@ class Stage:
             expected = f"exit status {status}, and: {says}"
             raise Unexpected(f"{program} {arguments[0]}", expected, f"exit status {done.returncode}, and: {said}")
         return said
+
+    def verify(self, name: str, log_key: str, host: str, *, says: str, status: int = 0) -> str:
+        """What the verifier says of an answer in a file, likewise."""
+        options = ("--key", log_key, "--host", host)
+        return self.run("python", str(VERIFIER), name, *options, says=says, status=status).strip()
 
     def keep(self, name: str, document: Mapping[str, Any]) -> None:
         (self.folder / name).write_text(json.dumps(document, indent=1, ensure_ascii=False), "utf-8")

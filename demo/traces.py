@@ -13,10 +13,11 @@ def in_common(one: str, other: str) -> dict[str, Any]:
     return {name: value for name, value in here.items() if name != "at" and there.get(name) == value}
 
 
-def files_with(folder: Path, *texts: str) -> list[str]:
-    """The names of the files in which any of the texts occurs."""
+def files_with(folder: Path, *traces: str | bytes) -> list[str]:
+    """The names of the files in which any of these occurs."""
+    sought = [trace.encode() if isinstance(trace, str) else trace for trace in traces]
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    return [name for name, data in files.items() if any(text.encode() in data for text in texts)]
+    return [name for name, data in files.items() if any(trace in data for trace in sought)]
 
 
 def _members(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

@@ -2,9 +2,11 @@
 
 import os
 import re
+import resource
 import shlex
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -14,8 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 from demo.__main__ import main
+from demo.host_site import HostSite
 from demo.service import is_free
 from demo.tampering import Lie
+from demo.traces import files_with
 
 ROOT = Path(__file__).parents[1]
 
@@ -49,11 +53,19 @@ def make(arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=ROOT, env=environment(folder), capture_output=True, text=True, check=False)
 
 
+def computing_seconds() -> float:
+    """Of all that was started here and has ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_the_story_comes_out_as_told(port: int, tmp_path: Path) -> None:
-    began = time.monotonic()
+    began, computed = time.monotonic(), computing_seconds()
     done = make(f"--once --port {port}", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began < 60
+    # Under a minute where nobody else wants the processors, and here other tests do: so most of all by what it computes.
+    assert computing_seconds() - computed < 40
+    assert time.monotonic() - began < 120
     assert done.stderr == ""
     told = " ".join(done.stdout.split())
     for words in (
@@ -64,11 +76,27 @@ def test_the_story_comes_out_as_told(port: int, tmp_path: Path) -> None:
         "holder_mismatch",
         "already_reviewed, signed by the ledger",
         "stay_not_over",
+        "not told the rating, the text, who the guest is",
+        "signed by did:web:lakeside.example",
+        "Dora 4.0 stars 201 guest_verified, by callback",
+        "another ledger, with a log and a key of its own, whose clock the demo sets ahead",
+        "Emil 202 taken in, signed by the ledger",
+        "at once pending, at /v1/submissions/sub-",
+        "accepted as unconfirmed",
+        "no mean; beside it 1 unconfirmed review, 2.5 stars, and 1 unanswered",
+        "Emil finds it, and hands it in: 201 guest_verified, by stay_receipt",
+        "1 verified review, 2.5 stars, and still 1 unanswered",
+        "Fay 403 booking_denied, signed by the ledger: the host does not know this booking",
+        "Fay, with the receipt 201 guest_verified, by stay_receipt",
+        "2 verified reviews, 3.0 stars, 1 denied, 1 contradicted",
         "every count and average follows from them",
         "Wrong: average_ratings of the answer",
         "Wrong: the entries shown are not in the tree that was signed",
         "Wrong: the host's map path does not lead to the map root",
         "proved the review rests on exactly this signed submission",
+        "nor those of Dora and Fay",
+        "gone the text and its salt: from the answers, and from every file of the ledger",
+        "redacted the text of rev-",
         "All of it came out as told",
     ):
         assert words in told
@@ -107,6 +135,7 @@ def test_the_service_stays_and_answers_what_one_is_let_try(port: int, tmp_path: 
     with pytest.raises(ProcessLookupError):
         os.killpg(demo.pid, 0)
     assert (tmp_path / "kept" / "ada-receipt.json").exists()
+    assert stat.S_IMODE((tmp_path / "kept" / "hosts" / "certificate.pem").stat().st_mode) == 0o600
 
 
 def try_it(line: str) -> str:
@@ -126,6 +155,26 @@ def test_what_does_not_come_out_as_told_is_not_told(port: int, monkeypatch: pyte
     assert "the truth" not in done.output
     assert "All of it came out as told" not in done.output
     assert is_free(port)
+
+
+def test_a_host_that_denies_is_not_told_as_one_that_confirms(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The books of the host are empty: what it signs, over TLS, decides what is told."""
+    opened = HostSite.open
+    monkeypatch.setattr(HostSite, "open", lambda site, host, _stays, *ledger: opened(site, host, [], *ledger))
+    done = CliRunner().invoke(main, ["--once", "--port", str(port)])
+    assert done.exit_code == 1
+    assert "the answer to Dora's review\n  expected  (201, None)\n  came      (403, 'booking_denied')" in done.output
+    assert "guest_verified, by callback" not in done.output
+    assert is_free(port)
+
+
+def test_what_a_file_has_is_found(tmp_path: Path) -> None:
+    """That nothing is found says something only if it would be."""
+    (tmp_path / "ledger.db-wal").write_bytes(b"\x00Karl Brenner\xff\x80salt")
+    (tmp_path / "log.key").write_bytes(b"a key")
+    for trace in ("Karl Brenner", b"\xff\x80salt"):
+        assert files_with(tmp_path, "nobody", trace) == ["ledger.db-wal"]
+    assert files_with(tmp_path, "nobody", b"\xff\x81") == []
 
 
 def test_a_port_in_use_is_explained(tmp_path: Path) -> None:

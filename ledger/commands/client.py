@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from importlib.metadata import version
+from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
@@ -16,7 +17,9 @@ from ledger.settings import check_base_url
 
 # Between two signs of life. A review is hashed for some tenths of a second, and others may stand before it.
 TIMEOUT = 30
-MAX_ANSWER = 1 << 20
+# A hundred sealed messages, each of two thousand of the longest characters.
+MAX_ANSWER = 2 << 20
+JSON = "application/json"
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 _CODE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
@@ -62,14 +65,36 @@ class Answer:
         return value
 
 
-def submit(ledger: str, path: str, body: bytes) -> tuple[Answer, dict[str, Any]]:
-    """What the ledger gives for a signed statement; its status is 200 when it has had the same before, else 201."""
-    return _taken(_ask(ledger, path, body), (200, 201))
+def submit(
+    ledger: str, path: str, body: bytes, *, media_type: str = JSON, waits: bool = False
+) -> tuple[Answer, dict[str, Any]]:
+    """What the ledger gives for a signed statement; its status is 200 when it has had the same before, else 201, or 202
+    where it `waits` for a decision."""
+    return _taken(_ask(ledger, path, body, media_type), (200, 201, 202) if waits else (200, 201))
+
+
+def look_up(ledger: str, path: str) -> dict[str, Any]:
+    """What the ledger says at a path."""
+    return _taken(_ask(ledger, path), (200,))[1]
+
+
+def in_parts(**parts: tuple[str, bytes]) -> tuple[bytes, str]:
+    """A body in parts, each of its media type, as a file of the name of the part (RFC 7578); and what is its own."""
+    boundary, whole = token_hex(16), b""
+    for name, (media_type, data) in parts.items():
+        head = f'Content-Disposition: form-data; name="{name}"; filename="{name}"\r\nContent-Type: {media_type}'
+        whole += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+    return whole + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+def is_code(value: object) -> bool:
+    """Whether it has the form of a refusal's code."""
+    return isinstance(value, str) and _CODE.fullmatch(value) is not None
 
 
 def log_key(ledger: str) -> Verifier:
     """The key of the log as the ledger itself names it."""
-    named = _taken(_ask(ledger, "/v1/log/key"), (200,))[1].get("vkey")
+    named = look_up(ledger, "/v1/log/key").get("vkey")
     if not isinstance(named, str):
         raise Malformed("answer_malformed", "the ledger does not say what its log's key is")
     return Verifier.parse(named)
@@ -77,7 +102,7 @@ def log_key(ledger: str) -> Verifier:
 
 def statements_key(ledger: str, method: str) -> bytes:
     """The key by which the ledger asserts things, if its DID document calls it `method`."""
-    document = _taken(_ask(ledger, "/.well-known/did.json"), (200,))[1]
+    document = look_up(ledger, "/.well-known/did.json")
     known, listed = document.get("assertionMethod"), document.get("verificationMethod")
     for each in listed if isinstance(listed, list) and isinstance(known, list) and method in known else ():
         if isinstance(each, dict) and each.get("id") == method:
@@ -94,15 +119,15 @@ def _taken(answer: Answer, good: tuple[int, ...]) -> tuple[Answer, dict[str, Any
     value = answer.json()
     if answer.status in good:
         return answer, value
-    if answer.status < 400 or not isinstance(code := value.get("code"), str) or not _CODE.fullmatch(code):
+    if answer.status < 400 or not is_code(value.get("code")):
         raise Malformed("answer_malformed", f"the ledger answered {answer.status}, which means nothing to this version")
     raise TurnedAway(value, answer.status, answer.retry_after)
 
 
-def _ask(ledger: str, path: str, body: bytes | None = None) -> Answer:
-    headers = {"User-Agent": f"staylog/{version('staylog')}", "Accept": "application/json"}
+def _ask(ledger: str, path: str, body: bytes | None = None, media_type: str = JSON) -> Answer:
+    headers = {"User-Agent": f"staylog/{version('staylog')}", "Accept": JSON}
     if body is not None:
-        headers["Content-Type"] = "application/json"
+        headers["Content-Type"] = media_type
     # The base URL is http or https, and nothing else.
     request = Request(f"{check_base_url(ledger)}{path}", body, headers)  # noqa: S310
     try:

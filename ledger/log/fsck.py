@@ -80,6 +80,9 @@ class _Check:
         self._responses: dict[int, int] = {}
         self._records = _Sorted(self._stream(select(tables.record).order_by(tables.record.c.idx)), "idx")
         self._checkpoints = _Sorted(self._stream(select(tables.checkpoint).order_by(tables.checkpoint.c.size)), "size")
+        self._policies = _Sorted(
+            self._stream(select(tables.adopted_policy).order_by(tables.adopted_policy.c.idx)), "idx"
+        )
         self._pinned = _Sorted(self._stream(select(tables.issuer_keys).order_by(tables.issuer_keys.c.idx)), "idx")
 
     def everything(self, progress: Progress) -> None:
@@ -110,6 +113,8 @@ class _Check:
                 self._check_opening(index, entry, Opening(row.text, bytes(row.salt)))
             if entry.type == "issuer":
                 self._check_keys(index, entry)
+            if "policy" in entry.members:
+                self._check_policy(index, entry)
             if entry.host is not None:
                 touched[entry.host] = index
             if entry.type == "response":
@@ -146,7 +151,13 @@ class _Check:
             find(f"a record is stored for entry {row.idx}, which does not exist")
         for row in self._pinned.rest():
             find(f"keys are stored for entry {row.idx}, which is not one of an issuer")
-        for table, what in ((tables.known, "a submission, guest or booking"), (tables.receipt_salt, "a salt")):
+        for row in self._policies.rest():
+            find(f"a policy is stored for entry {row.idx}, which adopts none")
+        for table, what in (
+            (tables.known, "a submission, guest or booking"),
+            (tables.receipt_salt, "a salt"),
+            (tables.feedback, "a private message"),
+        ):
             beyond = select(func.count()).where(table.c.idx >= head.size)
             if self._connection.execute(beyond).scalar_one():
                 find(f"{what} is said to belong to an entry that does not exist")
@@ -210,6 +221,12 @@ class _Check:
         found = [base64.encode(sha256(bytes(row.keys)).digest()) for row in rows if row.idx == index]
         if found != [entry.members["keys"]]:
             self._report.find(f"the keys that entry {index} pins are not stored, or are others")
+
+    def _check_policy(self, index: int, entry: Entry) -> None:
+        """What is known of the policy that an entry adopts is what the entry says."""
+        found = [(row.idx, row.policy) for row in self._policies.take(index)]
+        if found != [(index, entry.members["policy"])]:
+            self._report.find(f"the policy that entry {index} adopts is not stored, or another one is")
 
     def _check_records(self, size: int, touched: dict[str, int]) -> None:
         """`touched` has the last entry of each host of the batch that ends at `size`."""

@@ -11,7 +11,14 @@ from click.testing import CliRunner
 from nacl.signing import SigningKey
 
 from audits.cli import verify
-from audits.receipts import verify_checkpoint, verify_growth, verify_receipt, verify_refusal, verify_tlog_proof
+from audits.receipts import (
+    verify_checkpoint,
+    verify_growth,
+    verify_intake,
+    verify_receipt,
+    verify_refusal,
+    verify_tlog_proof,
+)
 from ledger.canon import base64, jcs, multikey
 from ledger.errors import Malformed, NotProved, StaylogError
 from ledger.identity import statements
@@ -238,3 +245,74 @@ def test_a_refusal_at_the_terminal(tmp_path: Path) -> None:
     assert "it is this submission that was refused" in done.output
     wrong = CliRunner().invoke(verify, [*files, "--key", "ledger.example/log+1+AAAA"])
     assert wrong.exit_code == 1
+
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+def intake(**changes: str) -> dict[str, Any]:
+    said = {"type": "IntakeReceipt", "submission_sha256": sha256(jcs.dumps(SUBMISSION)).hexdigest()}
+    times = {"received_at": "2026-06-01T12:00:00Z", "decide_by": "2026-06-04T12:00:00Z"}
+    signed = {**said, **times, **changes}
+    return statements.sign(signed, STATEMENTS, "did:web:l.example#statements", now=NOON)
+
+
+def waiting(word: dict[str, Any]) -> dict[str, Any]:
+    """The answer that it comes in."""
+    return {"submission_id": "sub-x", "status_url": "https://l.example/v1/submissions/sub-x", "intake": word}
+
+
+@pytest.mark.parametrize("shape", [lambda word: word, waiting])
+def test_an_intake_receipt_shows_what_the_ledger_has_and_until_when_it_decides(shape: Any) -> None:
+    document, submission = encoded(shape(intake())), encoded(SUBMISSION)
+    report = verify_intake(document, STATEMENTS_KEY, now=NOON, submission=submission)
+    taken = "did:web:l.example#statements took in a submission at 2026-06-01T12:00:00Z, to decide on it by "
+    assert report.proved == [f"{taken}2026-06-04T12:00:00Z", "it is this submission that was taken in"]
+    assert report.not_proved == ["what it will decide: there is time until 2026-06-04T12:00:00Z"]
+    assert report.at == "2026-06-01T12:00:00Z"
+
+
+def test_a_time_that_is_over_is_told_and_is_no_failure() -> None:
+    in_time, late = (datetime(2026, 6, 4, 12, 0, second, tzinfo=UTC) for second in (0, 1))
+    assert "over" not in str(verify_intake(encoded(intake()), STATEMENTS_KEY, now=in_time).proved)
+    report = verify_intake(encoded(intake()), STATEMENTS_KEY, now=late)
+    assert "the time to decide is over, by the clock here: 2026-06-04T12:00:01Z" in report.proved
+    assert any(line.startswith("that it was not decided") for line in report.not_proved)
+    assert "which submission it is about: show the signed submission too" in report.not_proved
+
+
+@pytest.mark.parametrize(
+    ("code", "document", "submission"),
+    [
+        ("signature_invalid", {**intake(), "decide_by": "2027-06-04T12:00:00Z"}, SUBMISSION),
+        ("signature_invalid", {**intake(), "proof": {}}, SUBMISSION),
+        ("receipt_mismatch", intake(), {**SUBMISSION, "review_text": "Loud."}),
+        ("receipt_malformed", intake(decide_by="soon"), SUBMISSION),
+        ("receipt_malformed", intake(type="Refusal"), SUBMISSION),
+        ("receipt_malformed", intake(more="x"), SUBMISSION),
+        ("receipt_malformed", {**intake(), "proof": "x"}, SUBMISSION),
+        ("receipt_malformed", {"intake": None}, SUBMISSION),
+        ("receipt_malformed", [], SUBMISSION),
+    ],
+)
+def test_other_intake_receipts_do_not_hold(code: str, document: Any, submission: Any) -> None:
+    with pytest.raises(StaylogError) as refused:
+        verify_intake(encoded(document), STATEMENTS_KEY, now=NOON, submission=encoded(submission))
+    assert refused.value.code == code
+
+
+def test_an_intake_receipt_by_another_key_does_not_hold() -> None:
+    with pytest.raises(NotProved):
+        verify_intake(encoded(intake()), bytes(SigningKey(bytes(32)).verify_key), now=NOON)
+
+
+def test_an_intake_receipt_at_the_terminal(tmp_path: Path) -> None:
+    for name, document in (("a.json", intake()), ("b.json", waiting(intake())), ("review.json", SUBMISSION)):
+        (tmp_path / name).write_bytes(encoded(document))
+    key = ["--key", multikey.encode(STATEMENTS_KEY)]
+    for name in ("a.json", "b.json"):
+        done = CliRunner().invoke(verify, [str(tmp_path / name), *key, "--submission", str(tmp_path / "review.json")])
+        assert done.exit_code == 0, done.output
+        assert "it is this submission that was taken in" in done.output
+    done = CliRunner().invoke(verify, [str(tmp_path / "a.json"), *key, "--booking", str(tmp_path / "review.json")])
+    assert (done.exit_code, "does not apply to an intake receipt" in done.output) == (2, True)

@@ -1,67 +1,22 @@
 """What `staylog review` makes of ledgers that misbehave: all is kept, little is believed, and the terminal is safe."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
+from ledger.canon import jcs
 from ledger.commands import client
-from tests.ledger.commands import served
-from tests.ledger.commands.served import Place, accepted, refused, staylog
-from tests.reviewing import GUESTS
+from tests.identities import Speaker, did_document
+from tests.ledger.commands import fake_ledger, served
+from tests.ledger.commands.fake_ledger import FakeLedger
+from tests.ledger.commands.served import Place, accepted, booking, refused, staylog, write_key
+from tests.reviewing import GUESTS, HOST
 
-place, here = served.place, served.here
-
-
-Answers = dict[str, tuple[int, Mapping[str, str], bytes]]
-
-
-class FakeLedger(ThreadingHTTPServer):
-    """Answers as it is told, by path."""
-
-    answers: Answers
-    requests: list[tuple[str, str, str]]
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: FakeLedger
-
-    def _answer(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.requests.append((self.command, self.path, self.headers["User-Agent"]))
-        status, headers, body = self.server.answers.get(self.path, (404, {}, b"{}"))
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_GET = do_POST = _answer  # noqa: N815
-
-    def log_message(self, *arguments: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def fake(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLedger]:
-    with FakeLedger(("127.0.0.1", 0), _Handler) as server:
-        server.answers, server.requests = {}, []
-        monkeypatch.setenv("STAYLOG_LEDGER", server.url)
-        # Nobody is asked on the way to this machine.
-        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+place, here, fake = served.place, served.here, fake_ledger.fake
 
 
 def problem(code: object, **more: Any) -> bytes:
@@ -75,11 +30,11 @@ def problem(code: object, **more: Any) -> bytes:
         ((201, {}, b"not JSON"), "answer_malformed", "(201) cannot be read"),
         ((201, {"Content-Length": "500"}, b'{"review_id":'), "answer_malformed", "cannot be read"),
         ((201, {}, b"[]"), "answer_malformed", "not a JSON object"),
-        ((202, {}, b"{}"), "answer_malformed", "answered 202"),
+        ((203, {}, b"{}"), "answer_malformed", "answered 203"),
         ((500, {}, b"<html>"), "answer_malformed", "(500)"),
         ((500, {}, problem("[red]no[/]")), "answer_malformed", "answered 500"),
         ((500, {}, problem(7)), "answer_malformed", "answered 500"),
-        ((200, {}, b'"' + b"x" * client.MAX_ANSWER + b'"'), "answer_malformed", "more than 1024 KiB"),
+        ((200, {}, b'"' + b"x" * client.MAX_ANSWER + b'"'), "answer_malformed", "more than 2048 KiB"),
     ],
 )
 def test_what_a_ledger_does_not_answer(
@@ -148,6 +103,85 @@ def test_a_refusal_of_something_else_is_no_evidence(place: Place, here: Path, fa
     assert "it is about something else" in output
 
 
+def taken_in(fake: FakeLedger, statements: Speaker, body: Any, **changes: Any) -> dict[str, Any]:
+    """What a ledger answers that takes a review in, whose key is that of `statements`."""
+    times = {"received_at": "2026-06-01T12:00:00Z", "decide_by": "2026-06-04T12:00:00Z"}
+    said = {"type": "IntakeReceipt", "submission_sha256": sha256(jcs.dumps(body)).hexdigest(), **times}
+    name = "sub-" + "a" * 26
+    place = {"submission_id": name, "status_url": f"{fake.url}/v1/submissions/{name}"}
+    return {**place, "intake": statements.sign(said, domain=None), **changes}
+
+
+WORD = Speaker(7, "did:web:127.0.0.1", "#statements")
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda answer: None, None),
+        (lambda answer: answer.clear(), "answer_malformed"),
+        (lambda answer: answer.pop("intake"), "answer_malformed"),
+        (lambda answer: answer.update(status_url="https://other.example/v1/x"), "answer_malformed"),
+        (lambda answer: answer.update(submission_id="sub-" + "b" * 26), "answer_malformed"),
+        (
+            lambda answer: answer.update(status_url=f"https://other.example/v1/submissions/sub-{'a' * 26}"),
+            "receipt_mismatch",
+        ),
+        (lambda answer: answer["intake"].update(submission_sha256="ab" * 32), "receipt_mismatch"),
+        (lambda answer: answer["intake"].update(type="Refusal"), "receipt_mismatch"),
+        (lambda answer: answer["intake"].update(decide_by="2027-06-04T12:00:00Z"), "proof_invalid"),
+        (lambda answer: answer["intake"].pop("proof"), "signature_invalid"),
+        (lambda answer: answer["intake"]["proof"].update(verificationMethod="x#y"), "signer_unknown"),
+    ],
+)
+def test_a_word_that_it_will_be_decided_is_kept_and_held_against_the_ledger(
+    place: Place, here: Path, fake: FakeLedger, change: Callable[[dict[str, Any]], Any], code: str | None
+) -> None:
+    """Signed first: the ledger's word is about what is in the file."""
+    refused(staylog("submit", *place.guest_of(here, GUESTS[0])), "answer_malformed")
+    answer = taken_in(fake, WORD, json.loads((here / "review.json").read_bytes()))
+    change(answer)
+    fake.answers["/v1/reviews"] = (202, {}, json.dumps(answer).encode())
+    fake.answers["/.well-known/did.json"] = (200, {}, json.dumps(did_document(WORD)).encode())
+    done = staylog("submit", "--again", "review.json")
+    assert json.loads((here / "receipt.pending.json").read_bytes()) == answer
+    if code is None:
+        assert "taken in" in accepted(done)
+        return
+    output = refused(done, code)
+    assert "its word does not hold" in output
+    assert "Keep receipt.pending.json and review.json" in output
+
+
+def test_a_response_does_not_wait(place: Place, here: Path, fake: FakeLedger) -> None:
+    write_key(here / "host.key", HOST)
+    review_id = "rev-" + "a" * 26
+    fake.answers[f"/v1/reviews/{review_id}/response"] = (202, {}, b"{}")
+    given = ["respond", review_id, "--key", "host.key", "--text", "Thanks."]
+    assert "answered 202" in refused(staylog(*given), "answer_malformed")
+
+
+@pytest.mark.parametrize("answer", [{}, {"type": "BookingClaim", "status": "kept"}, {"type": "BookingNotice"}])
+def test_a_notice_that_the_ledger_does_not_say_it_keeps(here: Path, fake: FakeLedger, answer: Any) -> None:
+    fake.answers["/v1/bookings"] = (201, {}, json.dumps(answer).encode())
+    days = ["--check-in", "2026-05-20", "--check-out", "2026-05-24"]
+    stay = ["--reference", "B-1", "--listing", "rose-cottage", "--guest", GUESTS[0].did, *days]
+    key = write_key(here / "host.key", HOST)
+    assert "does not say that it keeps the notice" in refused(
+        booking("notice", "--key", key, *stay), "answer_malformed"
+    )
+
+
+@pytest.mark.parametrize("found", [{}, {"status": "accepted"}, {"status": "rejected", "code": "[red]"}, {"status": 7}])
+def test_a_ledger_that_does_not_say_what_became_of_it(place: Place, here: Path, fake: FakeLedger, found: Any) -> None:
+    refused(staylog("submit", *place.guest_of(here, GUESTS[0])), "answer_malformed")
+    answer = taken_in(fake, WORD, json.loads((here / "review.json").read_bytes()))
+    (here / "receipt.pending.json").write_text(json.dumps(answer))
+    fake.answers[f"/v1/submissions/{answer['submission_id']}"] = (200, {}, json.dumps(found).encode())
+    assert "what became of it" in refused(staylog("status", "receipt.pending.json"), "answer_malformed")
+    assert not (here / "receipt.json").exists()
+
+
 def receipt_of(place: Place, here: Path, options: list[str]) -> dict[str, Any]:
     names = ["--submission", "real.json", "--out", "real-receipt.json"]
     accepted(staylog("submit", *options, "--ledger", place.url, *names))
@@ -171,6 +205,8 @@ def receipt_of(place: Place, here: Path, options: list[str]) -> dict[str, Any]:
         ),
         (lambda receipt: receipt.pop("entry"), [], "receipt_malformed"),
         (lambda receipt: receipt.update(entry=7), [], "receipt_malformed"),
+        (lambda receipt: receipt.update(booking={"type": "BookingNotice"}), [], "opening_mismatch"),
+        (lambda receipt: receipt.update(booking="x"), [], "receipt_malformed"),
         (lambda receipt: receipt["openings"].update(evidence=None), [], "receipt_malformed"),
         (lambda receipt: receipt["openings"].update(text="x"), [], "opening_malformed"),
         (lambda receipt: receipt.update(tlog_proof="x"), [], "tlog_proof_malformed"),
