@@ -162,17 +162,14 @@ def stay_key(desk: Desk, body: Mapping[str, Any]) -> bytes:
 async def _author(desk: Desk, body: Mapping[str, Any], guest: Guest, shown: Shown | None) -> Author:
     """Neither another DID of the same person nor another issuer of the same DID gets a second review of a booking."""
     who = await everyone(desk, body["host_did"], guest)
-    denials = verification.denials_of(desk, body, who)
-    if shown is None and (denied := desk.reader.known(*denials)) is not None:
-        # A receipt may come later, from the same DID, and contradict it.
-        await desk.aside(partial(desk.note, denials, denied))
+    denial = verification.denial_key(desk, body, guest.did)
     return Author(
         bookings=tuple(booking_key(desk, body, each) for each in who),
         guests=tuple(who),
         # What nobody confirms is in conflict with nothing.
         stay=stay_key(desk, body) if shown is not None else None,
         # A host that changes its mind contradicts nobody; its receipt from before does.
-        denials=denials if shown is not None and shown.kind == "stay_receipt" else (),
+        denials=(denial,) if shown is not None and shown.kind == "stay_receipt" else (),
         booking=verification.booking_commitment(desk, body, guest.did),
         trusted_at=guest.trusted_at,
     )

@@ -68,8 +68,9 @@ def claim_about(desk: Desk, stay: Mapping[str, Any], guest: Guest) -> OnFile | N
     return found if found.is_about(stay) else None
 
 
-def keep_notice(desk: Desk, notice: Mapping[str, Any], now: datetime) -> tuple[OnFile, bool]:
-    """The notice on file, and whether the same was there before; the newer of two stays, an older one is refused.
+def keep_notice(desk: Desk, notice: Mapping[str, Any], now: datetime) -> tuple[OnFile, bool, bool]:
+    """The notice on file, whether as one from before check-in, and whether the same was there before; the newer of two
+    stays, an older one is refused.
 
     What was said before check-in stays whatever is said later: a host that has heard how the stay was cannot take it
     back, neither by cancelling nor by moving the days.
@@ -82,10 +83,12 @@ def keep_notice(desk: Desk, notice: Mapping[str, Any], now: datetime) -> tuple[O
         zones = [listing(connection, each["host_did"], each["listing_id"]).zone for each in said]
         if now >= min(begins(each["check_in"], zone) for each, zone in zip(said, zones, strict=True)):
             # What is said again is known, though it came before.
-            if known is not None and jcs.dumps(known.statement) == jcs.dumps(notice):
-                return known, True
-            return _keep(desk, connection, notice, now, stay, LATE)
-        return _keep(desk, connection, notice, now, stay, BEFORE)
+            if known is not None and _is_same(notice, known):
+                return known, True, True
+            kept, repeated = _keep(desk, connection, notice, now, stay, LATE)
+            return kept, False, repeated
+        kept, repeated = _keep(desk, connection, notice, now, stay, BEFORE)
+        return kept, True, repeated
 
 
 def keep_claim(desk: Desk, claim: Mapping[str, Any], guest: Guest, now: datetime) -> tuple[OnFile, bool]:
@@ -113,15 +116,21 @@ def _keep(
     desk: Desk, connection: Connection, statement: Mapping[str, Any], now: datetime, stay: bytes, *which: str
 ) -> tuple[OnFile, bool]:
     known = _find(desk, connection, stay, *which)
-    if known is not None:
-        if jcs.dumps(known.statement) == jcs.dumps(statement):
-            return known, True
-        if statements.created_at(statement) <= statements.created_at(known.statement):
-            raise Done("notice_outdated", "a statement about this booking that was made later is on file")
+    if known is not None and _is_same(statement, known):
+        return known, True
     fresh, speaker = OnFile(statement, format_time(now)), _speaker_key(desk, stay, *which)
     value = {"statement": statement, "received_at": fresh.received_at}
     run(connection, _PUT, (stay, speaker, desk.vault.seal("booking", value, stay, speaker), forget_on(statement)))
     return fresh, False
+
+
+def _is_same(statement: Mapping[str, Any], known: OnFile) -> bool:
+    """Whether it is the very one that is on file; what is not, and not newer, is refused."""
+    if jcs.dumps(known.statement) == jcs.dumps(statement):
+        return True
+    if statements.created_at(statement) <= statements.created_at(known.statement):
+        raise Done("notice_outdated", "a statement about this booking that was made later is on file")
+    return False
 
 
 def _find(desk: Desk, connection: Connection, stay: bytes, *which: str) -> OnFile | None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ledger import metrics
 from ledger.canon import jcs
-from ledger.errors import NotYet, StaylogError, Unavailable
+from ledger.errors import NotYet, StaylogError
 from ledger.identity import statements
 from ledger.identity.did import is_offline
 from ledger.reviews import bookings, evidence, guests, pending, verification
@@ -18,7 +18,7 @@ from ledger.reviews.bookings import OnFile
 from ledger.reviews.desk import Desk, counted
 from ledger.reviews.guests import Guest
 from ledger.reviews.pending import Waiting
-from ledger.reviews.stays import begins
+from ledger.reviews.stays import begins, require_foreseeable
 from ledger.reviews.verification import Shown, Unknown
 from ledger.store.limiter import DAY, Limit
 
@@ -47,6 +47,7 @@ async def submit(desk: Desk, body: Mapping[str, Any]) -> Claimed | Waiting:
         evidence.check_form(body.get("booking_evidence"))
         chosen = guests.check(body, KIND, body["host_did"])
         now, data = desk.clock(), jcs.dumps(body)
+        require_foreseeable(body, now)
         first = begins(body["check_in"], desk.listing(body["host_did"], body["listing_id"]).zone)
         replay_key = desk.key("submission", data)
         if (waiting := pending.find(desk, replay_key)) is not None:
@@ -76,13 +77,10 @@ async def verify(desk: Desk, claim: Mapping[str, Any], guest: Guest) -> Shown | 
     verification.require_not_cancelled(desk, claim, guest.did)
     doubt: StaylogError = NotYet("booking_unverifiable", verification.UNVERIFIABLE)
     if receipt is not None:
-        try:
-            evidence.judge(receipt, host, domain=desk.domain, now=desk.clock())
-        except (NotYet, Unavailable) as reason:
-            doubt = reason
-        else:
-            await desk.dids.remember(host)
+        reason = await verification.judge_receipt(desk, receipt, host)
+        if reason is None:
             return Shown("stay_receipt", None, host)
+        doubt = reason
     return await verification.by_answer(desk, claim, guest, host, doubt)
 
 

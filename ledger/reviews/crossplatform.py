@@ -152,18 +152,23 @@ async def _draft(desk: Desk, body: Mapping[str, Any], submitted: bytes, attested
 
 
 async def _author(desk: Desk, body: Mapping[str, Any], attested: Attested) -> Author:
-    """One for each booking of a platform; and where the guest is known, one for each booking of theirs."""
+    """One for each booking of a platform; and where the guest is known, one for each booking of theirs, and one for
+    each document: a consent names no booking, and a host could hand it in for as many as it likes to invent."""
     there = desk.key("crossplatform", body["host_did"], body["platform"], body["booking_reference"])
     if attested.guest is None:
         return Author(bookings=(there,), trusted_at=attested.trusted_at)
     who = await everyone(desk, body["host_did"], attested.guest)
     return Author(
-        bookings=(there, *(booking_key(desk, body, each) for each in who)),
+        bookings=(there, *(key for each in who for key in _guest_keys(desk, body, each))),
         guests=tuple(who),
         stay=stay_key(desk, body),
         booking=verification.booking_commitment(desk, body, attested.guest.did),
         trusted_at=attested.trusted_at,
     )
+
+
+def _guest_keys(desk: Desk, body: Mapping[str, Any], who: bytes) -> tuple[bytes, bytes]:
+    return booking_key(desk, body, who), desk.key("consent", body["host_did"], body["document_sha256"], who)
 
 
 def _trusted_still(desk: Desk, attested: Attested) -> int:

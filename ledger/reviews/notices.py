@@ -5,30 +5,28 @@ One that comes before check-in is evidence that the host cannot take back. It na
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 from ledger import metrics
-from ledger.errors import BadForm, NotAccepted, NotYet
+from ledger.errors import NotAccepted, NotYet
 from ledger.identity import statements
 from ledger.identity.resolution import HostKeys
 from ledger.reviews import bookings
 from ledger.reviews.bookings import OnFile
 from ledger.reviews.desk import Desk, counted
-from ledger.reviews.stays import ANYWHERE, begins
+from ledger.reviews.stays import ANYWHERE, require_foreseeable
 from ledger.store.limiter import HOUR, Limit
 
 KIND = "BookingNotice"
 NOTICES_PER_HOST = Limit(
     "bookings/host", 600, HOUR, 600, "quota_exceeded", "one host may send 600 notices of bookings in an hour"
 )
-# Nobody books further ahead, and what is kept has an end.
-FURTHEST = timedelta(days=730)
 
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """A notice on file; whether it came before check-in; `repeated` when it was there before."""
+    """A notice on file; whether as one from before check-in; `repeated` when it was there before."""
 
     notice: OnFile
     before_check_in: bool
@@ -45,18 +43,15 @@ async def submit(desk: Desk, body: Mapping[str, Any]) -> Noticed:
         _authenticate(body, keys)
         await desk.dids.remember(keys)
         with desk.limiter.spending(NOTICES_PER_HOST, host):
-            kept, repeated = await desk.aside(lambda: bookings.keep_notice(desk, body, now))
+            kept, early, repeated = await desk.aside(lambda: bookings.keep_notice(desk, body, now))
         metrics.SUBMISSIONS.labels("notice", "repeated" if repeated else "accepted").inc()
-        zone = desk.listing(host, body["listing_id"]).zone
-        return Noticed(kept, kept.received < begins(body["check_in"], zone), repeated)
+        return Noticed(kept, early, repeated)
 
 
 def _check_dates(body: Mapping[str, Any], now: datetime) -> None:
     """Neither for ever nor over: it would be erased at once."""
+    require_foreseeable(body, now)
     today, left = now.astimezone(ANYWHERE).date(), date.fromisoformat(body["check_out"])
-    if left > today + FURTHEST:
-        message = f"more than {FURTHEST.days} days ahead"
-        raise BadForm("date_invalid", f"check_out: {message}", errors=[("check_out", message)])
     if left + bookings.KEPT_AFTER <= today:
         raise NotYet("too_late", f"the stay ended on {left}: notices are kept until 90 days after that, which is over")
 

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from typing import Any
 
-from ledger.errors import NotYet
+from ledger.errors import BadForm, NotYet
 
 # Where no time zone is known: the last place on Earth where a day ends. And the first.
 EVERYWHERE = timezone(timedelta(hours=-12))
 ANYWHERE = timezone(timedelta(hours=14))
 LONGEST_AGO = timedelta(days=365)
+# Nobody books further ahead, and what is kept of a booking has an end.
+FURTHEST_AHEAD = timedelta(days=730)
 
 
 def is_over(body: Mapping[str, Any], now: datetime) -> bool:
@@ -34,6 +36,13 @@ def require_left(body: Mapping[str, Any], now: datetime, zone: tzinfo = EVERYWHE
             "stay_not_over", f"the day of check-out, {left}, is not over {where}: submit the review on the day after it"
         )
     return today, left
+
+
+def require_foreseeable(body: Mapping[str, Any], now: datetime) -> None:
+    """The stay ends within two years."""
+    if date.fromisoformat(body["check_out"]) > now.astimezone(ANYWHERE).date() + FURTHEST_AHEAD:
+        message = f"more than {FURTHEST_AHEAD.days} days ahead"
+        raise BadForm("date_invalid", f"check_out: {message}", errors=[("check_out", message)])
 
 
 def begins(check_in: str, zone: tzinfo | None) -> datetime:

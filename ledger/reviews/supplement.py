@@ -45,7 +45,7 @@ async def supplement(desk: Desk, review_id: str, data: bytes) -> Accepted:
         _require_author(desk, stay, who, review)
         with desk.signing_refusals(submitted):
             verification.require_not_cancelled(desk, stay, guest)
-            draft = _draft(desk, submitted, stay, review, guest, who, replay_key)
+            draft = _draft(desk, submitted, stay, review, guest, replay_key)
             placed = await _place(desk, draft)
         return _accepted(receipt_of(desk.reader, placed, draft), repeated=placed.repeated)
 
@@ -82,7 +82,6 @@ def _draft(
     stay: Mapping[str, Any],
     review: Event,
     guest: str,
-    who: list[bytes],
     replay_key: bytes,
 ) -> Draft:
     salt, before = desk.random(SALT_SIZE), review.entry.members
@@ -99,7 +98,7 @@ def _draft(
     }
     author = Author(
         stay=stay_key(desk, stay),
-        denials=verification.denials_of(desk, stay, who),
+        denials=(verification.denial_key(desk, stay, guest),),
         booking=verification.booking_commitment(desk, stay, guest),
     )
     return make_draft("upgrade", members, key=replay_key, salt=salt, author=author)

@@ -5,11 +5,12 @@ check-in. Only without any of these the host is asked, and its silence is neithe
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ledger.canon import jcs
 from ledger.errors import NotAccepted, NotYet, StaylogError, Unavailable
+from ledger.identity import statements
 from ledger.identity.resolution import HostKeys
 from ledger.log.drafts import make_draft
 from ledger.log.openings import SALT_SIZE, commitment
@@ -47,9 +48,33 @@ async def host_of(desk: Desk, stay: Mapping[str, Any], guest: Guest) -> HostKeys
     # A change of its keys is seen, whatever becomes of the review.
     if desk.is_host(stay["host_did"]):
         await desk.dids.remember(host)
-    if host.shares(guest.keys.values()):
-        raise NotAccepted("self_review", "guest and host have the same key")
-    return host
+    if not host.shares(guest.keys.values()):
+        return host
+    _require_another(evidence.receipt_of(stay, guest.did), guest)
+    return _without(host, guest)
+
+
+def _require_another(said: Mapping[str, Any] | None, guest: Guest) -> None:
+    """Whoever signed the receipt or notice is not the guest."""
+    if said is None:
+        return
+    try:
+        statements.signed_by(said, guest.keys.values())
+    except NotAccepted:
+        return
+    raise NotAccepted("self_review", "guest and host have the same key")
+
+
+def _without(host: HostKeys, guest: Guest) -> HostKeys:
+    """The host's keys but for those of the guest, by which nobody speaks for the host to this guest.
+
+    That they are in its document shows nothing: a host knows the keys of its guests, and could keep them all from
+    reviewing it by writing these down. Whoever signs by one as the host has shown that it is theirs.
+    """
+    own, current = set(guest.keys.values()), host.current
+    if not isinstance(current, StaylogError):
+        current = {method: key for method, key in current.items() if key not in own}
+    return replace(host, current=current, remembered=[each for each in host.remembered if each.key not in own])
 
 
 async def verify(
@@ -62,14 +87,26 @@ async def verify(
     require_not_cancelled(desk, stay, guest.did)
     doubt: StaylogError = NotYet("booking_unverifiable", UNVERIFIABLE)
     if receipt is not None:
-        try:
-            evidence.judge(receipt, host, domain=desk.domain, now=desk.clock())
-        except (NotYet, Unavailable) as reason:
-            doubt = reason
-        else:
-            await desk.dids.remember(host)
+        reason = await judge_receipt(desk, receipt, host)
+        if reason is None:
             return Shown("stay_receipt", None, host)
+        doubt = reason
     return _on_file(desk, stay, guest, host) or await by_answer(desk, stay, guest, host, doubt, before_asking)
+
+
+async def judge_receipt(desk: Desk, receipt: Mapping[str, Any], host: HostKeys) -> StaylogError | None:
+    """Why nobody can say whether a receipt counts; None if it does. Refuses what is forged."""
+    try:
+        evidence.judge(receipt, host, domain=desk.domain, now=desk.clock())
+    except (NotYet, Unavailable) as reason:
+        return reason
+    except NotAccepted as reason:
+        # Whoever lets its name lead where nobody may ask is silent, and no more.
+        if reason.code != "address_not_allowed":
+            raise
+        return reason
+    await desk.dids.remember(host)
+    return None
 
 
 def require_not_cancelled(desk: Desk, stay: Mapping[str, Any], guest_did: str) -> None:
@@ -91,6 +128,7 @@ def _on_file(desk: Desk, stay: Mapping[str, Any], guest: Guest, host: HostKeys) 
         ("callback", bookings.late_notice_about(desk, stay, guest.did)),
     ):
         if notice is not None and notice.statement["status"] == "confirmed" and notice.is_about(stay):
+            _require_another(notice.statement, guest)
             return Shown(kind, notice.statement, host)
     return None
 
@@ -140,12 +178,13 @@ async def tell(desk: Desk, stay: Mapping[str, Any], guest: Guest, outcome: str) 
 async def tell_denial(desk: Desk, stay: Mapping[str, Any], guest: Guest) -> None:
     """The same of a denial, which is remembered for each booking: a receipt may come to contradict it."""
     index = await tell(desk, stay, guest, "denied")
-    await desk.aside(lambda: desk.note(denials_of(desk, stay, [desk.person(stay["host_did"], guest.person)]), index))
+    await desk.aside(lambda: desk.note((denial_key(desk, stay, guest.did),), index))
 
 
-def denials_of(desk: Desk, stay: Mapping[str, Any], who: list[bytes]) -> tuple[bytes, ...]:
-    """By what a denial of a booking is known again."""
-    return tuple(desk.key("denial", stay["host_did"], stay["booking_reference"], each) for each in who)
+def denial_key(desk: Desk, stay: Mapping[str, Any], guest_did: str) -> bytes:
+    """By what a denial of a booking is known again: of the DID that the host was asked about. It cannot know the others
+    of a person, who by the one without and the one with a receipt would make a liar of it."""
+    return desk.key("denial", stay["host_did"], stay["booking_reference"], guest_did)
 
 
 def booking_commitment(desk: Desk, stay: Mapping[str, Any], guest_did: str) -> str:

@@ -149,6 +149,8 @@ async def _found(desk: Desk, waiting: Waiting) -> Shown | Unknown:
     except NotAccepted as refusal:
         if refusal.code == "booking_denied":
             await verification.tell_denial(desk, waiting.body, waiting.guest)
+        if refusal.code == "address_not_allowed":
+            return Unknown(refusal.message)
         raise
     except NotYet as reason:
         # Nobody can be asked any more: the listing's endpoint is gone. That is as good as silence.

@@ -1,5 +1,6 @@
 """A folder becomes a ledger once, goes on after a crash, and is not confused with another."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def test_a_new_log_is_its_genesis_and_a_map_head(running: Running) -> None:
         "type": "genesis",
         "v": 1,
         "origin": "127.0.0.1:8080/log",
-        "policy": policy.HASH,
+        "policy": policy.hash_of(policy.document()),
         "previous": None,
         "at": "2026-06-01T12:00:00Z",
     }
@@ -133,14 +134,44 @@ def test_a_mistyped_base_url_is_refused_before_anything_is_made(tmp_path: Path) 
     assert not (tmp_path / "data").exists()
 
 
-def test_a_policy_that_has_changed_is_adopted_by_an_entry(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_that_has_changed_is_adopted_by_an_entry(running: Running) -> None:
     """Once, whoever starts first."""
     ledger = running.ledger
     assert not ledger.adopt_policy()
-    monkeypatch.setattr(policy, "HASH", base64.encode(bytes(32)))
-    other = open_ledger(running.settings)
-    assert ledger.adopt_policy()
-    assert not other.adopt_policy()
+    settings = replace(running.settings, publishes_unanswered=False)
+    first, second = (open_ledger(settings, clock=running.clock) for _ in range(2))
+    assert first.policy == second.policy != ledger.policy
+    adopted = policy.hash_of(first.policy)
+    assert (first.adopt_policy(), second.adopt_policy(), first.adopt_policy()) == (True, False, False)
+    first.close()
+    second.close()
+    ledger.reader.refresh()
+    assert f'"policy":"{adopted}","type":"policy"' in ledger.reader.entries(2, 3)[0].decode()
+
+
+def test_a_policy_may_be_adopted_again(running: Running) -> None:
+    """Each time it is another one than the last: the log tells what held when."""
+    strict = replace(running.settings, publishes_unanswered=False)
+    told = []
+    for settings in (strict, running.settings, running.settings, strict, running.settings):
+        ledger = open_ledger(settings, clock=running.clock)
+        told.append(ledger.adopt_policy())
+        ledger.close()
+    assert told == [True, True, False, True, True]
+    ledger = running.reopen()
+    entries = [parse_entry(data) for data in ledger.reader.entries(0, 100)]
+    adopted = [entry.members["policy"] for entry in entries if entry.type in ("genesis", "policy")]
+    both = [policy.hash_of(policy.document(publishes_unanswered=yes)) for yes in (True, False)]
+    assert adopted == [both[0], both[1], both[0], both[1], both[0]]
+    assert running.fsck().findings == []
+
+
+def test_a_log_begins_with_the_policy_of_its_settings(tmp_path: Path, database_url: str) -> None:
+    settings = Settings.of(tmp_path / "data", database_url, publishes_unanswered=False)
+    init_folder(settings)
+    ledger = open_ledger(settings)
+    genesis = parse_entry(ledger.reader.entries(0, 1)[0])
+    assert genesis.members["policy"] == policy.hash_of(policy.document(publishes_unanswered=False))
     assert not ledger.adopt_policy()
-    other.close()
-    assert f'"policy":"{base64.encode(bytes(32))}","type":"policy"' in ledger.reader.entries(2, 3)[0].decode()
+    assert not ledger.desk().publishes_unanswered
+    ledger.close()

@@ -38,3 +38,8 @@ def test_another_spelling_is_refused(url: str) -> None:
 def test_the_database_is_in_the_folder_unless_one_is_named(tmp_path: Path) -> None:
     assert Settings.of(tmp_path).database_url == f"sqlite:///{tmp_path}/ledger.db"
     assert Settings.of(tmp_path, "postgresql://db/ledger").database_url == "postgresql://db/ledger"
+
+
+def test_reviews_without_an_answer_are_published_unless_told_otherwise(tmp_path: Path) -> None:
+    assert Settings.of(tmp_path).publishes_unanswered
+    assert not Settings.of(tmp_path, publishes_unanswered=False).publishes_unanswered
