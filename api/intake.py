@@ -7,16 +7,11 @@ from typing import Any, TypeVar
 
 import uvloop
 from litestar import Request
-from litestar.datastructures import UploadFile
 from litestar.exceptions import HTTPException
 
-from api.parameters import FieldError, InvalidParameters
 from ledger.errors import Unavailable
 
 T = TypeVar("T")
-# What the parts of a body have around them.
-PARTS = ("attestation", "document")
-MAX_OVERHEAD = 8 * 1024
 
 
 class Intake:
@@ -61,24 +56,3 @@ async def json_body(request: Request[Any, Any, Any]) -> bytes:
     if media_type != "application/json":
         raise HTTPException(status_code=415, detail=f"application/json expected, not {media_type[:80] or 'nothing'}")
     return await request.body()
-
-
-async def two_parts(request: Request[Any, Any, Any]) -> tuple[bytes, bytes]:
-    """The `attestation` and the `document` of a body in parts: these, once each, and nothing else."""
-    media_type, _ = request.content_type
-    if media_type != "multipart/form-data":
-        raise HTTPException(status_code=415, detail=f"multipart/form-data expected, not {media_type[:80] or 'nothing'}")
-    form = await request.form()
-    try:
-        given = list(form.multi_items())
-        found = {name: await _content(value) for name, value in given}
-        if len(given) != len(PARTS) or found.keys() != set(PARTS):
-            raise InvalidParameters(*(FieldError(name, "this part, once, and no other expected") for name in PARTS))
-    finally:
-        await form.close()
-    return found[PARTS[0]], found[PARTS[1]]
-
-
-async def _content(value: Any) -> bytes:
-    """Of a file, or of a field that came without a name of a file."""
-    return await value.read() if isinstance(value, UploadFile) else str(value).encode()

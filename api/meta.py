@@ -37,6 +37,9 @@ about one host can be checked offline: that nothing was left out, and that every
 <p>A guest signs a review with the key that a trusted credential is about, and sends it with the stay receipt that the
 host gave at booking time to {code("POST /v1/reviews")}. The answer is a receipt that proves, offline and for ever, that
 the review is in the log. The host may respond once. {code("staylog review --help")} does both from a terminal.</p>
+<p>Without a receipt, what host or guest said before check-in shows the stay ({code("POST /v1/bookings")},
+{code("staylog booking --help")}); else the host is asked. One that keeps silent for three days prevents nothing: the
+review is published as unconfirmed, and the silence is counted.</p>
 <h2>Look around</h2>
 """
     links = [

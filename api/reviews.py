@@ -10,10 +10,11 @@ from litestar.di import NamedDependency
 
 from api.caching import SECOND
 from api.identity_codes import IDENTITY
-from api.intake import MAX_OVERHEAD, json_body, two_parts
+from api.intake import json_body
 from api.log import inclusion_path
 from api.openapi import responses
 from api.parameters import ReviewId, Text
+from api.parts import MAX_OVERHEAD, two_parts
 from api.shapes import EntryType, Level, OpeningShape, Receipt, ResponseReceipt, Review, ReviewEntry, UpgradeReceipt
 from api.shapes import Intake as IntakeShape
 from ledger.canon import base64

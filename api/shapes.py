@@ -205,7 +205,9 @@ class BookingKept(Struct, frozen=True, omit_defaults=True):
 
 class FeedbackItem(Struct, frozen=True):
     review_id: str
-    sealed: Annotated[str, Meta(description="Base64 of a NaCl sealed box.")]
+    sealed: Annotated[
+        str, Meta(description="Base64 of a NaCl sealed box. The words are UTF-8; a byte 0x80 and zeros follow them.")
+    ]
     key: Annotated[str, Meta(description="The name of the host's key that opens it.")]
 
 

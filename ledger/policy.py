@@ -55,8 +55,8 @@ def _document(publishes_unanswered: bool) -> dict[str, object]:
         "other_platforms": [
             "A host submits reviews of other platforms with the booking's document, of which only the hash is kept in "
             "a commitment, and with its HostCredential. They are `host_attested`, or `guest_verified` with the guest's "
-            "own signed consent and credential, which is good for one review of the document; one for each booking of a "
-            "platform.",
+            "own signed consent and credential, which is good for one review of the document; one for each booking "
+            "of a platform.",
         ],
         "responses": [
             "A host responds to a review once, within 30 days, in at most 500 characters, signed by a key that "

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import base64, strict_json
+from ledger.canon import base64, jcs, strict_json
 from ledger.identity import statements
 from ledger.log.hostmap import map_key
 from ledger.reviews.desk import Desk, counted
@@ -47,7 +47,7 @@ async def collect(desk: Desk, data: bytes) -> list[Item]:
         host = statements.claimed(body, KIND, domain=desk.domain, now=desk.clock())
         keys = await desk.asked(desk.dids.host(host))
         statements.authenticate(body, keys.now())
-        with desk.limiter.spending(REQUESTS_PER_HOST, host):
+        with desk.signing_refusals(jcs.dumps(body)), desk.limiter.spending(REQUESTS_PER_HOST, host):
             if body.get("acknowledge"):
                 await desk.aside(lambda: acknowledge(desk, host, body["acknowledge"]))
             items = _items(desk, host)

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from ledger import metrics
+from ledger.canon import jcs
 from ledger.errors import NotAccepted, NotYet
 from ledger.identity import statements
 from ledger.identity.resolution import HostKeys
@@ -42,7 +43,7 @@ async def submit(desk: Desk, body: Mapping[str, Any]) -> Noticed:
         keys = await desk.asked(desk.dids.host(host))
         _authenticate(body, keys)
         await desk.dids.remember(keys)
-        with desk.limiter.spending(NOTICES_PER_HOST, host):
+        with desk.signing_refusals(jcs.dumps(body)), desk.limiter.spending(NOTICES_PER_HOST, host):
             kept, early, repeated = await desk.aside(lambda: bookings.keep_notice(desk, body, now))
         metrics.SUBMISSIONS.labels("notice", "repeated" if repeated else "accepted").inc()
         return Noticed(kept, early, repeated)

@@ -19,6 +19,8 @@ from api.server import config
 from ledger.folder import Ledger, init_folder, open_ledger
 from ledger.log.drafts import make_draft
 from ledger.settings import Settings
+from tests.api.refusals import first_review
+from tests.api.site import Site, serving
 from tests.engines import PostgresServer
 from tests.world import World
 
@@ -136,6 +138,14 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def fresh(tmp_path: Path, database_url: str) -> Iterator[Service]:
     """A service of one's own, on each engine, to write to and to break."""
     yield from run_service(tmp_path, database_url, lambda service: service.grow(*([service.world.review] * 3)))
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service that has one review with its response. Nothing of what is refused changes it."""
+    with serving(tmp_path_factory.mktemp("codes")) as site:
+        first_review(site)
+        yield site
 
 
 @pytest.fixture

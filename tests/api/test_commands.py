@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ledger import policy
-from ledger.canon import base64
 from ledger.cli import main
 from ledger.folder import init_folder, is_empty, open_ledger
 from ledger.settings import Settings
@@ -80,10 +79,18 @@ def test_what_is_said_about_limits_reaches_the_service(
 
 
 def test_a_new_policy_is_adopted_when_the_service_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is served is what the log has the hash of, whichever the operator chose."""
     settings = Settings.of(tmp_path / "data")
-    with monkeypatch.context() as before:
-        before.setattr(policy, "HASH", base64.encode(bytes(32)))
-        init_folder(settings)
+    init_folder(settings)
+    monkeypatch.setenv("STAYLOG_UNANSWERED", "reject")
     with serving(settings.data) as url:
         entries = httpx.get(f"{url}/v1/log/entries?start=2&count=1", trust_env=False).json()["entries"]
-    assert f'"policy":"{policy.HASH}","type":"policy"' in entries[0]
+        served = httpx.get(f"{url}/v1/policy", trust_env=False).content
+    assert served == policy.document(publishes_unanswered=False) != policy.document()
+    assert f'"policy":"{policy.hash_of(served)}","type":"policy"' in entries[0]
+
+
+def test_what_becomes_of_what_nobody_answered_is_one_of_two(tmp_path: Path) -> None:
+    done = serve(tmp_path / "data", "--unanswered", "forget")
+    assert (done.exit_code, "'publish', 'reject'" in done.output) == (2, True)
+    assert is_empty(Settings.of(tmp_path / "data"))

@@ -20,4 +20,4 @@ def test_the_document_is_true(service: Service, tmp_path: Path) -> None:
         [program, "run", document, *what, *how], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
-    assert "Tested: 21" in done.stdout
+    assert "Tested: 26" in done.stdout

@@ -15,8 +15,10 @@ from ledger.canon import proofs
 from ledger.errors import Done, Unavailable
 from ledger.identity.contexts import canonicaliser
 from tests.api.conftest import Service
+from tests.api.hosts_and_guests import attest, attestation, trust_hosts
 from tests.api.site import serving
-from tests.reviewing import GUESTS, credential, review
+from tests.identities import credential as usual_credential
+from tests.reviewing import GUESTS, HOST, credential, review
 from tests.waiting import until
 
 
@@ -103,6 +105,19 @@ def test_nobody_waits_for_who_is_with_the_canonicaliser(tmp_path: Path, database
         assert waiting.result(30).status_code == 201
 
 
+def test_nor_for_a_host_who_is(tmp_path: Path) -> None:
+    """The same of a host's credential, with a review of another platform."""
+    with serving(tmp_path) as site, ThreadPoolExecutor(1) as pool:
+        trust_hosts(site)
+        shown = usual_credential("host", suites=(proofs.EDDSA_RDFC,), id=HOST.did)
+        with canonicaliser()._turns:
+            waiting = pool.submit(attest, site, attestation(host_credential=shown))
+            until(lambda: canonicaliser()._turns._places._value == 7)
+            assert site.submit(review(GUESTS[1], reference="B-2")).status_code == 201
+            assert not waiting.done()
+        assert waiting.result(30).status_code == 201
+
+
 @pytest.mark.parametrize(
     ("content_type", "status", "code"),
     [
@@ -114,7 +129,16 @@ def test_nobody_waits_for_who_is_with_the_canonicaliser(tmp_path: Path, database
         ("", 415, "unsupported_media_type"),
     ],
 )
-@pytest.mark.parametrize("path", ["/v1/reviews", f"/v1/reviews/rev-{'a' * 26}/response"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/reviews",
+        f"/v1/reviews/rev-{'a' * 26}/response",
+        f"/v1/reviews/rev-{'a' * 26}/evidence",
+        "/v1/bookings",
+        "/v1/feedback",
+    ],
+)
 def test_the_body_is_json(service: Service, path: str, content_type: str, status: int, code: str) -> None:
     response = post(service, path, b"{}", content_type)
     assert (response.status_code, response.json()["code"]) == (status, code)

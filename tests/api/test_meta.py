@@ -19,6 +19,17 @@ PAGES = ("/", "/schema", "/problems", "/problems/busy")
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
+# What takes a statement.
+TAKING = {
+    "/v1/reviews": ["application/json"],
+    "/v1/reviews/{review_id}/response": ["application/json"],
+    "/v1/reviews/{review_id}/evidence": ["application/json"],
+    "/v1/reviews/cross-platform": ["multipart/form-data"],
+    "/v1/bookings": ["application/json"],
+    "/v1/feedback": ["application/json"],
+}
+
+
 def document(service: Service) -> dict[str, Any]:
     response = service.get("/schema/openapi.json")
     assert response.headers["content-type"] == "application/json"
@@ -148,6 +159,11 @@ def test_every_operation_is_documented(service: Service) -> None:
         "/v1/reviews",
         "/v1/reviews/{review_id}",
         "/v1/reviews/{review_id}/response",
+        "/v1/reviews/{review_id}/evidence",
+        "/v1/reviews/cross-platform",
+        "/v1/bookings",
+        "/v1/submissions/{submission_id}",
+        "/v1/feedback",
         "/v1/policy",
         "/.well-known/did.json",
         "/health",
@@ -160,14 +176,51 @@ def test_every_operation_is_documented(service: Service) -> None:
     } == paths.keys()
     for path, item in paths.items():
         [(method, operation)] = item.items()
-        taken = path == "/v1/reviews" or path.endswith("/response")
+        taken = path in TAKING
         assert (method, "requestBody" in operation) == (("post", True) if taken else ("get", False)), path
         assert operation["description"]
+        if taken:
+            assert list(operation["requestBody"]["content"]) == TAKING[path]
         for status, answer in operation["responses"].items():
             if int(status) >= 400:
                 assert answer["content"].keys() == {"application/problem+json"}, (path, status)
             elif status == "200":
                 assert answer["content"], path
+
+
+def test_bodies_are_documented_as_what_they_are(service: Service) -> None:
+    """The published schemas, each statement by its name; the one that has a document beside it, in two parts."""
+    found = document(service)
+    bodies = {path: found["paths"][path]["post"]["requestBody"] for path in TAKING}
+    assert all(body["required"] for body in bodies.values())
+    either = bodies["/v1/bookings"]["content"]["application/json"]["schema"]["oneOf"]
+    assert [kind["$ref"].rpartition(".")[2] for kind in either] == ["BookingNotice", "BookingClaim"]
+    [parts] = bodies["/v1/reviews/cross-platform"]["content"].values()
+    assert parts["schema"]["required"] == ["attestation", "document"]
+    assert parts["schema"]["additionalProperties"] is False
+    assert parts["schema"]["properties"]["attestation"]["$ref"].endswith(".CrossPlatformReview")
+    assert parts["schema"]["properties"]["document"] == {"type": "string", "format": "binary"}
+    statements = schemas.load("statements.v1.json")["$defs"]
+    for name in ("EvidenceSupplement", "FeedbackRequest", "CrossPlatformReview", "BookingClaim"):
+        described = found["components"]["schemas"][f"statements.{name}"]
+        assert described["required"] == statements[name]["required"]
+
+
+def test_what_may_wait_is_documented(service: Service) -> None:
+    paths = document(service)["paths"]
+    waiting = {path for path, item in paths.items() if "202" in next(iter(item.values()))["responses"]}
+    assert waiting == {"/v1/reviews", "/v1/bookings"}
+    created = {path for path, item in paths.items() if "201" in next(iter(item.values()))["responses"]}
+    assert created == TAKING.keys() - {"/v1/feedback"}
+
+
+def test_the_front_page_names_what_there_is(service: Service) -> None:
+    """Every operation that it names in words is one."""
+    text = service.get("/").text
+    paths = document(service)["paths"]
+    named = re.findall(r"<code>POST (/[^<]*)</code>", text)
+    assert set(named) == {"/v1/reviews", "/v1/bookings"}
+    assert all("post" in paths[path] for path in named)
 
 
 def test_parameters_are_documented_with_their_ranges(service: Service) -> None:

@@ -242,8 +242,10 @@ def test_every_code_that_can_be_raised_to_a_client_is_in_the_catalogue() -> None
         r"\(\s*\"(\w+)\""
     )
     found = {"rate_limited", "quota_exceeded"}
-    commands = set(ROOT.glob("ledger/commands/*.py"))
-    for path in {*ROOT.glob("api/**/*.py"), *ROOT.glob("ledger/**/*.py")} - commands:
+    commands = {*ROOT.glob("ledger/commands/*.py"), ROOT / "ledger/reviews/redaction.py"}
+    # What a host's own service says to a ledger; the service does not verify what it signs itself.
+    of_hosts = {ROOT / "ledger/reviews/hostkit.py", ROOT / "ledger/canon/http_signatures.py"}
+    for path in {*ROOT.glob("api/**/*.py"), *ROOT.glob("ledger/**/*.py")} - commands - of_hosts:
         found |= set(raised.findall(path.read_text("utf-8")))
     # These set their code themselves.
     found |= {BadDID("").code, BadKey("").code, BadTilePath("").code, NotStored("").code, InvalidParameters().code}

@@ -14,6 +14,7 @@ from ledger.errors import BadEntry, BadJSON, Malformed
 from ledger.log.entries import MEMBERS, VRP_ARTIFACT, parse_entry
 from schemas.vectors import make, world
 from schemas.vectors.patch import replace
+from tests.identities import statement
 from tests.interop.vectors import golden
 from tests.patches import apply_patch
 from tests.schemas.strategies import ENTRIES, Members, mutated_entries
@@ -27,6 +28,9 @@ from tests.schemas.validators import (
     check_entry,
     valid,
 )
+
+# What shows a booking that the submission does not show itself.
+BOOKINGS_OF_RECEIPTS = ("BookingNotice", "BookingClaim", "BookingVerification")
 
 
 def test_a_ledger_of_every_type_and_all_its_answers_are_valid() -> None:
@@ -48,7 +52,13 @@ def test_a_ledger_of_every_type_and_all_its_answers_are_valid() -> None:
 def test_the_receipt_of_a_review_is_valid() -> None:
     receipt = make.receipt(TOLD)["receipt"]
     RECEIPT.validate(receipt)
-    RECEIPT.validate({**receipt, "private_feedback": "delivered"})
+    for outcome in ("sealed", "undeliverable"):
+        RECEIPT.validate({**receipt, "private_feedback": outcome})
+    assert not valid(RECEIPT, {**receipt, "private_feedback": "delivered"})
+    for kind in BOOKINGS_OF_RECEIPTS:
+        RECEIPT.validate({**receipt, "booking": statement(kind)})
+    for other in ("StayReceipt", "ReviewSubmission"):
+        assert not valid(RECEIPT, {**receipt, "booking": statement(other)})
     RECEIPT.validate(apply_patch(receipt, [replace("/openings/text", None)]))
 
 

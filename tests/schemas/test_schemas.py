@@ -146,8 +146,10 @@ def test_receipt_has_the_members_of_the_code() -> None:
     review, response = SCHEMAS["receipt.v1.json"], SCHEMAS["response-receipt.v1.json"]
     assert set(response["properties"]) == set(response["required"]) == set(audits_receipts._MEMBERS)
     assert set(review["required"]) == {*audits_receipts._MEMBERS, "verification_level"}
-    assert set(review["properties"]) == {*review["required"], "private_feedback"}
-    for type_, schema in (("review", review), ("response", response)):
+    assert set(review["properties"]) == {*review["required"], "private_feedback", "booking"}
+    upgrade = SCHEMAS["upgrade-receipt.v1.json"]
+    assert set(upgrade["properties"]) == set(upgrade["required"]) == set(review["required"])
+    for type_, schema in (("review", review), ("response", response), ("upgrade", upgrade)):
         assert set(schema["properties"]["openings"]["properties"]) == {"text", audits_receipts._OWN[type_]}
 
 
