@@ -32,10 +32,17 @@ class HostSite:
     """A host with a domain: its document is served, and its bookings are verified at /openstr/booking. `said` overrides
     what it answers; `down` is silent, with a status of its choice."""
 
-    def __init__(self, outside: Neighbourhood, ledger_key: str, clock: Clock, name: str = "cottage.example") -> None:
+    def __init__(
+        self,
+        outside: Neighbourhood,
+        ledger_key: str,
+        clock: Clock,
+        name: str = "cottage.example",
+        seed: int | None = None,
+    ) -> None:
         self.outside = outside
         self.name = name
-        self.speaker = Speaker(60 + sum(name.encode()) % 100, f"did:web:{name}")
+        self.speaker = Speaker(60 + sum(name.encode()) % 100 if seed is None else seed, f"did:web:{name}")
         self.endpoint = f"https://{name}/openstr/booking"
         self.bookings: dict[str, Booking] = {}
         self.asked: list[str] = []
@@ -136,13 +143,17 @@ class Hosted:
         assert isinstance(taken, Waiting), taken
         return taken
 
-    def review(self, guest: Speaker = GUEST, reference: str = "B-1", site: HostSite | None = None, **changes: Any) -> Any:
+    def review(
+        self, guest: Speaker = GUEST, reference: str = "B-1", site: HostSite | None = None, **changes: Any
+    ) -> Any:
         """A signed review without a receipt, unless it is given one, made now."""
         now = self.clock()
         given = {"booking_evidence": None, "guest_credential": credential(guest, now=now), "now": now, **changes}
         return review(guest, (site or self.site).speaker, reference, **given)
 
-    def receipt(self, guest: Speaker = GUEST, reference: str = "B-1", site: HostSite | None = None, **changes: Any) -> Any:
+    def receipt(
+        self, guest: Speaker = GUEST, reference: str = "B-1", site: HostSite | None = None, **changes: Any
+    ) -> Any:
         return stay_receipt(guest, (site or self.site).speaker, reference, **changes)
 
     def book(self, body: Mapping[str, Any]) -> Noticed | Claimed | Waiting:

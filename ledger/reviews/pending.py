@@ -189,10 +189,10 @@ def look_up(desk: Desk, id_: str) -> Waiting | Mapping[str, Any]:
     return _open(desk, key, sealed, 0)
 
 
-def forget(desk: Desk) -> int:
+def forget(desk: Desk, now: datetime) -> int:
     """Erase what was decided long ago; how many."""
     with desk.store.write() as connection, erasing(connection):
-        return len(run(connection, _FORGET, (format_time(desk.clock()),)))
+        return len(run(connection, _FORGET, (format_time(now),)))
 
 
 def _leased(desk: Desk, key: bytes, lease: bytes, row: Sequence[Any]) -> Leased | None:

@@ -7,6 +7,7 @@ does may be broken off at any point, and is done again by the next one: an entry
 import asyncio
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 from threading import Event, Thread
 from typing import Any
 
@@ -43,6 +44,7 @@ class Worker:
         self._thread: Thread | None = None
         # Whether something was decided or erased that the files may still tell of.
         self._left_traces = False
+        self._tidied: datetime | None = None
 
     def start(self) -> None:
         self._thread = Thread(target=self._run, name="worker", daemon=True)
@@ -65,14 +67,19 @@ class Worker:
         self._left_traces = self._left_traces or done > 0
         return done
 
-    def tidy(self) -> int:
+    def tidy(self, now: datetime | None = None) -> int:
         """Erase what has had its time; how many rows."""
-        desk = self._desk
+        desk, now = self._desk, now or self._desk.clock()
         # Nothing goes before its day has come everywhere.
-        today = desk.clock().astimezone(EVERYWHERE).date()
-        gone = pending.forget(desk) + bookings.forget(desk, today) + feedback.forget(desk, today)
+        today = now.astimezone(EVERYWHERE).date()
+        gone = pending.forget(desk, now) + bookings.forget(desk, today) + feedback.forget(desk, today)
         self._left_traces = self._left_traces or gone > 0
         return gone
+
+    def tidy_with_care(self) -> int:
+        """Only what had had its time when this was done last, too: a clock that is ahead for a while erases nothing."""
+        before, self._tidied = self._tidied, self._desk.clock()
+        return self.tidy(min(before, self._tidied)) if before is not None else 0
 
     def scrub(self, *, thoroughly: bool = False) -> None:
         """What rows were before goes too: sealed as they were, they are nobody's any more."""
@@ -111,7 +118,7 @@ class Worker:
                 await self.work()
                 if now() - tidied >= TIDY_SECONDS:
                     tidied = now()
-                    self.tidy()
+                    self.tidy_with_care()
                     self.scrub(thoroughly=True)
                 if now() - scrubbed >= SCRUB_SECONDS:
                     scrubbed = now()

@@ -808,6 +808,24 @@ def test_a_body_is_posted(visitor: Visitor, neighbourhood: Neighbourhood) -> Non
     assert (none.method, none.body) == ("POST", b"")
 
 
+def test_a_body_has_headers_of_its_own(visitor: Visitor, neighbourhood: Neighbourhood) -> None:
+    """What goes with a signed body, exactly; who only asks for something sends none."""
+    neighbourhood.put(URL, {})
+    own = {
+        "Content-Type": "application/jose+json",
+        "Signature-Input": 'sig1=("@method");created=1;nonce="a-b_c"',
+        "Signature": "sig1=:AA==:",
+    }
+    visitor.run(visitor.fetcher.fetch(URL, SMALL, b"{}", own))
+    visitor.run(visitor.fetcher.fetch(URL, SMALL, None, own))
+    posted, asked = neighbourhood.asked
+    assert posted.method == "POST"
+    assert {name: posted.headers[name.lower()] for name in own} == own
+    assert posted.headers["user-agent"] == AGENT
+    assert asked.method == "GET"
+    assert not {name.lower() for name in own} & asked.headers.keys()
+
+
 def test_a_body_is_not_posted_elsewhere(visitor: Visitor, neighbourhood: Neighbourhood) -> None:
     neighbourhood.put("https://other.example/", {})
     neighbourhood.put(URL, b"", status=307, location="https://other.example/")

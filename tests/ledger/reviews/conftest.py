@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hosting import Hosted
 from tests.network import Neighbourhood
 from tests.reviewing import Reviewing
 
@@ -21,3 +22,9 @@ def connected(tmp_path: Path, database_url: str, neighbourhood: Neighbourhood) -
     made = Reviewing(tmp_path / "data", database_url, neighbourhood.development)
     yield made
     made.ledger.close()
+
+
+@pytest.fixture
+def hosted(connected: Reviewing, neighbourhood: Neighbourhood) -> Hosted:
+    """The same, and a host whose booking endpoint is known."""
+    return Hosted(connected, neighbourhood)

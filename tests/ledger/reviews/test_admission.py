@@ -118,10 +118,10 @@ def test_the_same_twice_at_once_is_one_review(reviewing: Reviewing) -> None:
     assert all(each.receipt == made[0].receipt for each in made)
 
 
-def test_private_feedback_is_said_not_to_be_delivered(reviewing: Reviewing) -> None:
+def test_private_feedback_is_said_to_be_sealed(reviewing: Reviewing) -> None:
     body = review(private_feedback="The tap drips.")
     first = reviewing.submit(body)
-    assert first.receipt["private_feedback"] == "undeliverable"
+    assert first.receipt["private_feedback"] == "sealed"
     assert reviewing.submit(body).receipt == first.receipt
     assert "private_feedback" not in reviewing.submit(review(GUESTS[1], private_feedback="")).receipt
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.errors import NotYet
-from ledger.reviews.stays import EVERYWHERE, is_over, require_over
+from ledger.errors import BadForm, NotYet
+from ledger.reviews.stays import EVERYWHERE, begins, is_over, lies_within, require_foreseeable, require_over
 
 BODY = {"check_out": "2026-06-01"}
 
@@ -64,3 +64,45 @@ def test_the_refusal_says_when() -> None:
         require_over(BODY, datetime(2026, 6, 1, tzinfo=UTC))
     with pytest.raises(NotYet, match="time zone, Europe/London"):
         require_over(BODY, datetime(2026, 6, 1, tzinfo=UTC) + timedelta(hours=1), ZoneInfo("Europe/London"))
+
+
+# When it begins
+
+
+@pytest.mark.parametrize(
+    ("zone", "first"),
+    [
+        ("Europe/London", "2026-05-19T23:00:00"),
+        ("Asia/Tokyo", "2026-05-19T15:00:00"),
+        ("Pacific/Honolulu", "2026-05-20T10:00:00"),
+        # Where nobody knows: nowhere has it begun before.
+        (None, "2026-05-19T10:00:00"),
+    ],
+)
+def test_a_stay_begins_with_the_day_of_check_in(zone: str | None, first: str) -> None:
+    found = begins("2026-05-20", ZoneInfo(zone) if zone else None)
+    assert found == datetime.fromisoformat(first).replace(tzinfo=UTC)
+
+
+def test_nowhere_does_a_day_begin_before_it_does_anywhere() -> None:
+    assert min(begins("2026-05-20", ZoneInfo(zone)) for zone in available_timezones()) >= begins("2026-05-20", None)
+
+
+@given(*[st.integers(1, 28)] * 4)
+def test_a_stay_lies_within_what_was_booked_if_each_of_its_days_does(a: int, b: int, c: int, d: int) -> None:
+    def days(first: int, last: int) -> dict[str, str]:
+        return {"check_in": f"2026-05-{first:02}", "check_out": f"2026-05-{last:02}"}
+
+    expected = a < b and set(range(a, b + 1)) <= set(range(c, d + 1))
+    assert lies_within(days(a, b), days(c, d)) == expected
+
+
+def test_nobody_books_more_than_two_years_ahead() -> None:
+    """As days are counted where it is latest."""
+    now = datetime(2026, 6, 1, 9, 59, tzinfo=UTC)
+    require_foreseeable({"check_out": "2028-05-31"}, now)
+    for day in ("2028-06-01", "9999-12-31"):
+        with pytest.raises(BadForm) as refused:
+            require_foreseeable({"check_out": day}, now)
+        assert (refused.value.code, refused.value.errors[0][0]) == ("date_invalid", "check_out")
+    require_foreseeable({"check_out": "2028-06-01"}, now + timedelta(minutes=1))
