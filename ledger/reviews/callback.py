@@ -98,8 +98,10 @@ def judge(answer: Mapping[str, Any], stay: Mapping[str, Any], zone: tzinfo | Non
         cancelled = answer.get("cancelled_at")
         if cancelled is not None and parse_moment(cancelled) < first:
             return Answer(DENIED, "the host says that the booking was cancelled before check-in", answer)
-        return Answer(UNKNOWN, "the host says that the booking was cancelled, and not that it was before check-in")
-    if answer["status"] != "confirmed":
+        # Whoever names days before those that were booked makes no silence of an honest answer.
+        if lies_within(stay, answer):
+            return Answer(UNKNOWN, "the host says that the booking was cancelled, and not that it was before check-in")
+    elif answer["status"] != "confirmed":
         return Answer(UNKNOWN, f"the host says that the booking is {answer['status']}")
     if not lies_within(stay, answer):
         booked = f"{answer['check_in']} to {answer['check_out']}"

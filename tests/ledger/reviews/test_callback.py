@@ -69,8 +69,9 @@ def test_a_booking_is_cancelled_in_time_or_it_is_no_answer(zone: str | None, las
         return judge(answer, STAY, ZoneInfo(zone) if zone else None).outcome
 
     assert (outcome(last), outcome(first), outcome(None)) == (DENIED, UNKNOWN, UNKNOWN)
-    # A host that moves the day of check-in gains nothing, in either direction.
-    assert outcome(first, check_in="2026-05-23") == UNKNOWN
+    # A host that moves the day of check-in makes no denial of it, in either direction: it gains what it would by
+    # confirming other days. And whoever names days before the booked ones makes no silence of its answer.
+    assert outcome(first, check_in="2026-05-23") == OTHER_DATES
     assert outcome(last, check_in="2026-05-01") == UNKNOWN
 
 
@@ -82,7 +83,7 @@ def test_a_cancellation_without_a_time_is_no_answer() -> None:
 @pytest.mark.parametrize("zone", [None, LONDON])
 def test_days_beyond_the_calendar_break_nothing(day: str, zone: ZoneInfo | None) -> None:
     said = {"status": "cancelled", "cancelled_at": "2026-05-01T00:00:00Z", "check_in": day, "check_out": "9999-12-31"}
-    assert judge({**KNOWN, **said}, STAY, zone).outcome in (DENIED, UNKNOWN)
+    assert judge({**KNOWN, **said}, STAY, zone).outcome in (DENIED, UNKNOWN, OTHER_DATES)
 
 
 # What comes back

@@ -208,7 +208,8 @@ def test_a_claim_is_not_confirmed_after_check_in(hosted: Hosted) -> None:
     hosted.site.down = None
     hosted.site.book()
     asked = len(hosted.site.asked)
-    hosted.go_on(minutes=1)
+    for _ in range(5):
+        hosted.go_on(minutes=1)
     assert (become(hosted, waiting)["code"], len(hosted.site.asked)) == ("booking_unverifiable", asked)
 
 
