@@ -33,7 +33,7 @@ CALLBACKS_PER_TARGET = Limit(
 CONFIRMED, DENIED, OTHER_DATES, UNKNOWN = "confirmed", "denied", "dates_mismatch", "unknown"
 _DENIALS = ("declined", "expired")
 # We ask too much, of this host or at all.
-_OURS = ("quota_exceeded", "fetch_too_often", "busy")
+OURS = ("quota_exceeded", "fetch_too_often", "busy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ async def _ask(
         )
         statements.authenticate(answer, keys)
     except (NotFetched, NotAccepted, BadForm, BadDID, Unavailable, TooMany) as reason:
-        return Answer(UNKNOWN, f"{reason.code}: {reason.message}", asked=reason.code not in _OURS)
+        return Answer(UNKNOWN, f"{reason.code}: {reason.message}", asked=reason.code not in OURS)
     return judge(answer, stay, zone)
 
 

@@ -149,7 +149,7 @@ async def by_answer(
         raise doubt
     before_asking()
     if listing.booking_endpoint is None or not askable:
-        return Unknown(doubt.message)
+        return Unknown(doubt.message, asked=doubt.code not in callback.OURS)
     answer = await callback.ask(desk, stay, guest.did, listing.booking_endpoint, listing.zone, host)
     if answer.outcome == callback.UNKNOWN:
         return Unknown(answer.heard, answer.asked)

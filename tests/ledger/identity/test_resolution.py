@@ -183,6 +183,8 @@ def test_a_domain_is_asked_for_so_many_new_hosts_and_no_more(world: World) -> No
     with pytest.raises(Unavailable) as refused:
         asyncio.run(resolution.host(stranger.did)).now()
     assert "fetch_too_often" in refused.value.message
+    # It is our own doing, and not the host's silence.
+    assert refused.value.code == "busy"
     assert world.outside.requests[document_url(stranger.did)] == 0
     assert world.host().now() == {OLD.method: OLD.public}
     assert asyncio.run(resolution.guest(stranger.did)) == {stranger.method: stranger.public}
