@@ -119,7 +119,7 @@ async def _shown(desk: Desk, submission: Submission, guest: Guest) -> Shown | Un
     spent: list[bytes | None] = []
 
     def before_asking() -> None:
-        pending.require_free(desk, "review", body, guest)
+        pending.require_free(desk, "review", body, guest, submission.replay_key)
         spent.append(desk.limiter.spend(UNCONFIRMED_PER_PERSON, jcs.dumps(list(guest.person))))
 
     try:

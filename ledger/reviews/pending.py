@@ -50,6 +50,7 @@ _ADD = (
     "ON CONFLICT DO NOTHING RETURNING key"
 )
 _SLOT = "SELECT due_at FROM submission WHERE slot = ?"
+_ANOTHER = "SELECT due_at FROM submission WHERE slot = ? AND replay <> ?"
 # What is due, or was to be due later than anything ever is: then a clock was ahead. The same of leases.
 _DUE = (
     "SELECT key FROM submission WHERE due_at IS NOT NULL AND (due_at <= ? OR due_at > ?) "
@@ -132,11 +133,11 @@ def wait(
     return replace(_open(desk, *same[0]), repeated=True)
 
 
-def require_free(desk: Desk, kind: str, body: Mapping[str, Any], guest: Guest) -> None:
-    """Nothing of this person and host waits: whoever has to wait for that need not have the host asked."""
+def require_free(desk: Desk, kind: str, body: Mapping[str, Any], guest: Guest, replay_key: bytes) -> None:
+    """Nothing else of this person and host waits: whoever has to wait for that need not have the host asked."""
     with desk.store.read() as connection:
         slot = _slot_key(desk, kind, body, guest)
-        if run(connection, _SLOT, (slot,)):
+        if run(connection, _ANOTHER, (slot, replay_key)):
             _refuse_second(connection, slot, desk.clock())
 
 

@@ -11,13 +11,15 @@ from time import sleep
 from typing import Any
 from weakref import WeakSet
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from ledger.errors import Misconfigured, Unavailable
-from ledger.store.rows import run
+from ledger.store.erasure import erasing
+from ledger.store.rows import insert_rows, run
+from ledger.store.tables import metadata
 
 # Other processes may hold the write lock for as long as a whole imported file takes.
 BUSY_SECONDS = 60
@@ -28,6 +30,9 @@ READERS, MORE_READERS = 16, 32
 # How often SQLite is asked to empty its write-ahead log, and for how long each time: writers wait meanwhile. PostgreSQL
 # sends its own vacuum away for somebody who has waited for a second.
 SCRUBS, SCRUB_SECONDS, VACUUM_SECONDS = 5, 0.2, 2
+
+# Of a table on SQLite: the log's writer waits for it.
+MOST_REWRITTEN = 10_000
 
 _LOCK_NOT_AVAILABLE = "55P03"
 _SQLITE = {"journal_mode": "wal", "synchronous": 2}
@@ -97,12 +102,16 @@ class Store:
         the way, and it is to be tried again.
 
         SQLite moves its whole write-ahead log into the file and cuts it off. PostgreSQL vacuums the tables: the rows
-        of a page are moved together over the old ones, of which some bytes may stay in free space until that is used.
-        `rewrite` has the tables written anew, and leaves nothing; nobody can use them meanwhile, so it is for tables
-        that are small, or a quiet hour. What somebody's older snapshot still shows stays, and what PostgreSQL keeps in
-        its own write-ahead log, in replicas and in backups is not in our hands.
+        of a page are moved together over the old ones. In both, some bytes of a row that was moved may stay in free
+        space until that is used. `rewrite` has the tables written anew, and leaves nothing; nobody can write meanwhile,
+        so it is for tables that are small, or a quiet hour. What somebody's older snapshot still shows stays, and what
+        PostgreSQL keeps in its own write-ahead log, in replicas and in backups is not in our hands.
         """
-        return self._empty_wal() if self.is_sqlite else self._vacuum(tables, rewrite)
+        if not self.is_sqlite:
+            return self._vacuum(tables, rewrite)
+        for table in tables if rewrite else ():
+            self._write_anew(metadata.tables[table])
+        return self._empty_wal()
 
     def close(self) -> None:
         for connection in (*self._readers, self._writer):
@@ -110,6 +119,15 @@ class Store:
                 connection.close()
         self._reading.dispose()
         self._writing.dispose()
+
+    def _write_anew(self, table: Table) -> None:
+        """All rows out, whose pages are overwritten, and in again."""
+        with self.write() as connection, erasing(connection):
+            names = ", ".join(column.name for column in table.columns)
+            rows = run(connection, f"SELECT {names} FROM {table.name}")  # noqa: S608 (names of our own)
+            if len(rows) <= MOST_REWRITTEN:
+                run(connection, f"DELETE FROM {table.name}")  # noqa: S608 (names of our own)
+                insert_rows(connection, table, [tuple(row) for row in rows])
 
     def _empty_wal(self) -> bool:
         with self.read() as connection:
