@@ -115,9 +115,10 @@ class Resolution:
             resolved = await self.resolve(name, counted=True)
         except (NotFetched, NotAccepted) as failure:
             message, wait = _unknown(name, failure)
-            # That we ask too much of its domain is not the host's doing.
-            code = "busy" if failure.code == "fetch_too_often" else "host_did_unavailable"
-            passing = Unavailable(code, message, retry_after=wait)
+            passing = Unavailable("host_did_unavailable", message, retry_after=wait)
+            if failure.code == "fetch_too_often":
+                # That we ask too much of its domain is not the host's doing.
+                passing = Unavailable("busy", message, retry_after=wait)
             # That somebody may not be asked does not pass.
             return HostKeys(failure if failure.code == "address_not_allowed" else passing, self._recall(name))
         document, now = resolved.document, self._clock()

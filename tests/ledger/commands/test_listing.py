@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ledger.reviews.listings import Listing
 from tests.ledger.commands.test_operator import staylog
 from tests.running import HOST, OTHER, Running
 
@@ -29,9 +30,14 @@ def test_listings_are_added_replaced_and_listed(running: Running) -> None:
         "host_did": HOST,
         "listing_id": "rose-cottage",
         "timezone": "America/New_York",
+        "booking_endpoint": None,
         "source": "operator",
     }
     assert second["host_did"] == OTHER
+    endpoint = "https://cottage.example/openstr/booking"
+    done = staylog(running, "listing", "add", HOST, "rose-cottage", "--booking-endpoint", f"{endpoint}/")
+    assert done.exit_code == 0, done.output
+    assert desk.listing(HOST, "rose-cottage") == Listing(None, endpoint)
     assert running.ledger.reader.refresh().size == 2
 
 
@@ -43,7 +49,10 @@ def test_listings_are_added_replaced_and_listed(running: Running) -> None:
         ([HOST, "a", "--timezone", "Europe/Nowhere"], 1, "(listing_invalid)"),
         ([HOST, "a", "--timezone", "../../etc/passwd"], 1, "(listing_invalid)"),
         ([HOST, "a", "--timezone", ""], 1, "(listing_invalid)"),
-        ([HOST, "a"], 2, "--timezone"),
+        ([HOST, "a"], 1, "say the time zone, the booking endpoint, or both"),
+        ([HOST, "a", "--booking-endpoint", "http://cottage.example/b"], 1, "(listing_invalid)"),
+        ([HOST, "a", "--booking-endpoint", "https://10.0.0.1/b"], 1, "(listing_invalid)"),
+        ([HOST, "a", "--booking-endpoint", "https://cottage.example/b?x=1"], 1, "(listing_invalid)"),
         ([HOST], 2, "LISTING_ID"),
     ],
 )
