@@ -4,7 +4,8 @@
     ├── Refused                any of the others, with the ledger's signed word that it refused
     ├── Uncertain              any of the others, and what it is about may be in the log all the same
     ├── Malformed              the bytes are not what they claim to be: answer_malformed, receipt_malformed,
-    │   │                      opening_malformed, map_other_malformed, map_zeros_spelled_out, base58_invalid
+    │   │                      opening_malformed, map_other_malformed, map_zeros_spelled_out, base58_invalid,
+    │   │                      fraud_malformed, bundle_mismatch, note_malformed
     │   ├── BadJSON            malformed_json, duplicate_key, too_deep, not_utf8, number_out_of_range
     │   ├── BadBase64          base64_invalid, hash_length
     │   ├── BadDID             did_not_canonical
@@ -19,7 +20,7 @@
     │                          genesis_batch, batch_too_long, time_falls, map_head_size, map_head_not_last,
     │                          map_root_mismatch, foreign_event, index_order, review_id_reused, review_unknown,
     │                          response_repeated, response_late, upgrade_not_unconfirmed, redaction_of_nothing,
-    │                          redaction_repeated
+    │                          redaction_repeated, issuer_untrusted, issuer_missing, issuer_changed
     ├── NotProved              a signature, proof or derived value does not hold: signer_unknown, signature_invalid,
     │                          origin_mismatch, cosignature_invalid, quorum_missing, index_out_of_range, index_order,
     │                          proof_length, hash_length, root_mismatch, sub_root_mismatch, map_path_length,
@@ -27,8 +28,8 @@
     │                          absent_with_events, foreign_event, time_falls, record_invalid, record_mismatch,
     │                          face_mismatch, history_mismatch, history_unproved, opening_mismatch,
     │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
-    │                          from_the_future, receipt_mismatch, tlog_proof_extra, mirror_incomplete,
-    │                          bundle_mismatch, tile_mismatch, feedback_unreadable
+    │                          from_the_future, receipt_mismatch, tlog_proof_extra, feedback_unreadable,
+    │                          fraud_unproved, promise_open, promise_broken, rolled_back, too_large
     ├── NotAccepted            a credential or statement that does not count here
     │                          proofs: proof_type_not_supported, proof_chain, wrong_proof_purpose, proof_value_invalid,
     │                          proof_invalid, proof_time_invalid, bad_verification_method, wrong_domain,

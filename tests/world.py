@@ -97,9 +97,10 @@ class World:
         if open_:
             named = self.random.choice(open_)
             self._reviews[named]["level"] = "guest_verified"
-            self._add(
-                "upgrade", {**self._about(named), "level": "guest_verified", "evidence": self.evidence("stay_receipt")}
-            )
+            # Who vouched for the guest stays as it was.
+            vouched = {name: self._reviews[named]["evidence"][name] for name in ("issuer", "idv_level")}
+            evidence = {**self.evidence("stay_receipt"), **vouched}
+            self._add("upgrade", {**self._about(named), "level": "guest_verified", "evidence": evidence})
 
     def redaction(self) -> None:
         parts = [

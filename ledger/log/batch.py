@@ -19,7 +19,7 @@ from ledger.log.entries import Entry, parse_entry
 from ledger.log.hostmap import map_key, map_value
 from ledger.log.pages import PagedMap
 from ledger.log.proofs import verify_inclusion
-from ledger.log.record import HostFold, ReviewState, sublog_leaf
+from ledger.log.record import HostFold, Reviews, ReviewState, sublog_leaf
 from ledger.log.tiles import Appender, TileTree
 from ledger.log.tree import leaf_hash, root_of
 from ledger.store import tables
@@ -222,7 +222,7 @@ class Batch:
             if version is not None:
                 record = _plain(version.data)
                 states = self._states(host, reviews, record["root"]) if reviews else {}
-                folds[host] = HostFold.resume(host, record, version.edge, states)
+                folds[host] = HostFold.resume(host, record, version.edge, Reviews(states))
             elif value is None:
                 folds[host] = HostFold(host)
             else:
@@ -241,16 +241,17 @@ class Batch:
         root = root_of(sublog_leaf(index, leaf_hash(data)) for index, data in rows)
         if base64.encode(root) != sublog_root:
             raise NotStored(f"the stored entries of {host} are not those that its record counts")
-        states = {}
+        states: dict[int, ReviewState] = {}
         for review in reviews:
             # As canonical JSON has it; no other member looks like this.
             mark = b'"review":%d,"review_id":' % review
             history = [(index, parse_entry(data)) for index, data in rows if index == review or mark in data]
             if history and history[0][1].type == "review":
-                fold = HostFold(host)
+                known = Reviews()
+                fold = HostFold(host, reviews=known)
                 for index, entry in history:
                     fold.add(index, entry)
-                states[review] = fold.reviews[review]
+                states |= dict(known.items())
         return states
 
     def _insert_entries(self, entries: Sequence[Entry]) -> None:

@@ -5,12 +5,12 @@ artifact: 71 ASCII characters, so that its leaf hash is the one VRP verifiers co
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from json import JSONDecoder
 from typing import Any
 
 from ledger.canon import jcs, strict_json
-from ledger.canon.times import check_date, check_time
 from ledger.errors import BadEntry, Malformed
 from ledger.log.members import (
     ACTIONS,
@@ -23,6 +23,7 @@ from ledger.log.members import (
     ROLES,
     Check,
     check_boolean,
+    check_date,
     check_did,
     check_evidence,
     check_hash,
@@ -32,7 +33,9 @@ from ledger.log.members import (
     check_origin,
     check_ratings,
     check_review_id,
+    check_time,
     nullable,
+    object_of,
     one_of,
 )
 from ledger.log.tiles import MAX_ENTRY
@@ -71,6 +74,8 @@ class Entry:
 
 def parse_entry(data: bytes) -> Entry:
     """The entry in `data`, or BadEntry: nothing unknown, missing, repeated or spelled another way is let in."""
+    if (known := _recognise(data)) is not None:
+        return known
     if _ARTIFACT.fullmatch(data):
         return Entry(data, VRP_ARTIFACT, {})
     entry = _read(data)
@@ -87,6 +92,23 @@ def make_entry(type_: str, /, **members: Any) -> Entry:
 def half_stars(rating: float) -> int:
     """4.5 is 9 half-stars; sums of halves are exact only as integers."""
     return int(rating * 2)
+
+
+def _recognise(data: bytes) -> Entry | None:
+    """The entry in `data` if it looks as nearly all do: one pattern then says what the strict reader and the canonical
+    writer would say, several times faster. None leaves it to them, and the reason of a refusal too."""
+    ending = _ENDING.search(data, max(len(data) - 40, 0))
+    form = _FORMS.get(ending[1]) if ending else None
+    if form is None or len(data) > MAX_ENTRY or not form.pattern.fullmatch(data):
+        return None
+    members = _DECODER.raw_decode(data.decode())[0]
+    try:
+        for name, rest in form.rests:
+            rest(members[name])
+        _check_whole(members)
+    except (ValueError, Malformed):
+        return None
+    return Entry(data, members["type"], members)
 
 
 def _read(data: bytes) -> Entry:
@@ -120,18 +142,20 @@ def _check(data: bytes, members: dict[str, Any]) -> Entry:
             check(members[name])
         except (ValueError, Malformed) as error:
             raise BadEntry("entry_invalid", f"{type_}.{name}: {error}") from None
-    if type_ in ("review", "upgrade"):
-        _check_level(members)
-    if type_ == "review" and members["check_out"] <= members["check_in"]:
-        raise BadEntry("entry_invalid", "review.check_out: a stay ends after it began")
+    _check_whole(members)
     return Entry(data, type_, members)
 
 
-def _check_level(members: Mapping[str, Any]) -> None:
-    level, booking = members["level"], members["evidence"]["booking"]
-    allowed = BOOKINGS[level] if members["type"] == "review" else ("stay_receipt",)
-    if booking not in allowed:
-        raise BadEntry("entry_invalid", f"{members['type']}.evidence: {level} does not rest on booking {booking!r}")
+def _check_whole(members: Mapping[str, Any]) -> None:
+    """What no member shows by itself."""
+    type_ = members["type"]
+    if type_ in ("review", "upgrade"):
+        level, booking = members["level"], members["evidence"]["booking"]
+        allowed = BOOKINGS[level] if type_ == "review" else ("stay_receipt",)
+        if booking not in allowed:
+            raise BadEntry("entry_invalid", f"{type_}.evidence: {level} does not rest on booking {booking!r}")
+    if type_ == "review" and members["check_out"] <= members["check_in"]:
+        raise BadEntry("entry_invalid", "review.check_out: a stay ends after it began")
 
 
 _ABOUT_REVIEW: dict[str, Check] = {"review_id": check_review_id, "review": check_integer, "host_did": check_did}
@@ -172,3 +196,23 @@ MEMBERS: dict[str, dict[str, Check]] = {
     },
     "map_head": {"size": check_integer, "root": check_hash, "at": check_time},
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How the bytes of a type look, and what the look of a member does not say."""
+
+    pattern: re.Pattern[bytes]
+    rests: tuple[tuple[str, Callable[[Any], object]], ...]
+
+
+def _form(type_: str, checks: Mapping[str, Check]) -> _Form:
+    named = {"type": one_of(type_), "v": Check(lambda _: None, "1")}
+    rests = tuple((name, check.rest) for name, check in checks.items() if check.rest is not None)
+    return _Form(re.compile(object_of({**checks, **named}).encode()), rests)
+
+
+_DECODER = JSONDecoder()
+# No member comes after these two.
+_ENDING = re.compile(rb'"type":"([a-z_]+)","v":1\}$')
+_FORMS = {type_.encode(): _form(type_, checks) for type_, checks in MEMBERS.items()}

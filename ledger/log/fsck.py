@@ -19,6 +19,7 @@ from ledger.log.mark import Mark
 from ledger.log.note import Verifier
 from ledger.log.openings import Opening
 from ledger.log.pages import BITS, decode_page, links_of
+from ledger.log.record import Reviews
 from ledger.log.replay import Replay
 from ledger.log.tiles import WIDTH, Appender, MemoryTiles
 from ledger.log.tree import HASH_SIZE
@@ -69,7 +70,8 @@ class _Check:
         self._head = head
         self._report = report
         self._mark = mark
-        self.replay = Replay()
+        self._reviews = Reviews()
+        self.replay = Replay(self._reviews)
         self._appender = Appender(MemoryTiles(), 0)
         self._tiles: dict[int, bytes] = {}
         self._tile_count = 0
@@ -90,7 +92,7 @@ class _Check:
             self.entries(progress)
             self.head()
         except (StaylogError, KeyError, ValueError) as error:
-            self._report.find(f"entry {self.replay.tree.size}: {error}; what comes after it was not derived")
+            self._report.find(f"entry {self.replay.size}: {error}; what comes after it was not derived")
             self._check_tiles_so_far()
         self.pages(progress)
         if self._mark is not None and self._mark.size > self._head.size:
@@ -101,7 +103,7 @@ class _Check:
         """Replay every entry; compare its columns and text, and at every map head what was stored with the batch."""
         touched: dict[str, int] = {}
         for row in self._stream(select(tables.entry).order_by(tables.entry.c.idx)):
-            index = self.replay.tree.size
+            index = self.replay.size
             if row.idx != index:
                 raise NotStored(f"it is not stored; the next one is {row.idx}")
             entry = self.replay.add(bytes(row.data))
@@ -131,9 +133,9 @@ class _Check:
                 progress("entries", index, self._head.size)
         self._check_tiles(final=True)
         self._check_redactions()
-        self._report.entries = self.replay.tree.size
+        self._report.entries = self.replay.size
         self._report.hosts = len(self.replay.hosts)
-        progress("entries", self.replay.tree.size, self._head.size)
+        progress("entries", self.replay.size, self._head.size)
 
     def head(self) -> None:
         """The head is the end of the entries, and nothing stands behind it."""
@@ -141,8 +143,8 @@ class _Check:
         replay.require_head()
         if replay.origin != self._log.name:
             find(f"the genesis names the log {replay.origin}, the key signs for {self._log.name}")
-        if (head.size, head.root) != (replay.tree.size, replay.tree.root()):
-            find(f"the head says {head.size} entries, the {replay.tree.size} stored ones have another root or number")
+        if (head.size, head.root) != (replay.size, replay.tree.root()):
+            find(f"the head says {head.size} entries, the {replay.size} stored ones have another root or number")
         if (head.map_root, head.at) != (self._map_root, replay.last_at):
             find("the head has another map root or time than its map head entry")
         for row in self._checkpoints.rest():
@@ -283,12 +285,11 @@ class _Check:
         self._compare_tiles(self._tiles, cut=True)
 
     def _check_redactions(self) -> None:
-        for fold in self.replay.hosts.values():
-            for index, review in fold.reviews.items():
-                places = {"text": index, "response": self._responses.get(index)}
-                for part in sorted(review.redacted):
-                    if places[part] in self._opened:
-                        self._report.find(f"the {part} of {review.review_id} is redacted, but still stored")
+        for index, review in self._reviews.items():
+            places = {"text": index, "response": self._responses.get(index)}
+            for part in sorted(review.redacted):
+                if places[part] in self._opened:
+                    self._report.find(f"the {part} of {review.review_id} is redacted, but still stored")
 
     def _stream(self, query: Select[Any]) -> Iterator["Row[Any]"]:
         result = self._connection.execution_options(yield_per=CHUNK).execute(query)

@@ -3,7 +3,8 @@
 One root in a `map_head` entry commits to every host's record, so that one path shows a host's record or its absence.
 """
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -79,6 +80,18 @@ class MapProof:
         return node
 
 
+def updated_root(path: MapProof, key: bytes, value: bytes) -> bytes:
+    """The root of a map once it has `value` under `key`, from the path of `key` before that."""
+    siblings, other = path.siblings, path.leaf
+    if other is not None and other.key != key:
+        # Both go down from here until they part.
+        depth = len(siblings)
+        while key_bit(key, depth) == key_bit(other.key, depth):
+            depth += 1
+        siblings = (other.hash, *[ABSENT] * (depth - len(siblings)), *siblings)
+    return MapProof(siblings, MapLeaf(key, value)).root(key)
+
+
 def parse_siblings(texts: Sequence[str]) -> tuple[bytes, ...]:
     """Zeros are the empty string and nothing else, so that an answer has one form."""
     if not 0 < len(texts) <= KEY_BITS:
@@ -109,13 +122,24 @@ def _shares_path(other: bytes, key: bytes, bits: int) -> bool:
     return other != key and int.from_bytes(other) >> KEY_BITS - bits == int.from_bytes(key) >> KEY_BITS - bits
 
 
+class _Leaf:
+    """A leaf of the map in memory."""
+
+    __slots__ = ("hash", "key", "value")
+
+    def __init__(self, key: bytes, value: bytes) -> None:
+        self.key = key
+        self.value = value
+        self.hash: bytes | None = map_leaf(key, value)
+
+
 class _Node:
     """A node of the map in memory; its hash is worked out when it is asked for."""
 
     __slots__ = ("children", "hash")
 
     def __init__(self) -> None:
-        self.children: list[_Node | MapLeaf | None] = [None, None]
+        self.children: list[_Node | _Leaf | None] = [None, None]
         self.hash: bytes | None = None
 
 
@@ -128,40 +152,75 @@ class HostMap:
             self.set(key, value)
 
     def set(self, key: bytes, value: bytes) -> None:
-        node, depth = self._root, 0
-        while True:
-            node.hash = None
-            side = key_bit(key, depth)
-            child = node.children[side]
-            depth += 1
-            if isinstance(child, _Node):
-                node = child
-            elif child is None or child.key == key:
-                node.children[side] = MapLeaf(key, value)
-                return
-            else:
-                # Two keys in one place: push the one that was here down until they part.
-                below = _Node()
-                below.children[key_bit(child.key, depth)] = child
-                node.children[side] = below
-                node = below
+        _set(self._root, int.from_bytes(key), KEY_BITS, _Leaf(key, value))
+
+    def update(self, leaves: Iterable[tuple[bytes, bytes]]) -> None:
+        """Set many at once: near the root they share their way."""
+        placed = {int.from_bytes(key): _Leaf(key, value) for key, value in leaves}
+        if placed:
+            _set_all(self._root, sorted(placed), 0, len(placed), KEY_BITS, placed)
 
     def root(self) -> bytes:
         return _hash(self._root)
 
     def prove(self, key: bytes) -> MapProof:
         siblings: list[bytes] = []
-        node: _Node | MapLeaf | None = self._root
+        node: _Node | _Leaf | None = self._root
         while isinstance(node, _Node):
             side = key_bit(key, len(siblings))
-            siblings.append(_hash(node.children[1 - side]))
+            sibling = node.children[1 - side]
+            siblings.append(_hash(sibling) if sibling is not None else ABSENT)
             node = node.children[side]
-        return MapProof(tuple(reversed(siblings)), node)
+        return MapProof(tuple(reversed(siblings)), MapLeaf(node.key, node.value) if node is not None else None)
 
 
-def _hash(node: _Node | MapLeaf | None) -> bytes:
-    if node is None:
-        return ABSENT
-    if isinstance(node, _Node) and node.hash is None:
-        node.hash = map_node(_hash(node.children[0]), _hash(node.children[1]))
-    return node.hash or ABSENT
+def _set_all(node: _Node, keys: list[int], start: int, stop: int, depth: int, leaves: Mapping[int, _Leaf]) -> None:
+    """Put the leaves of keys[start:stop], which share the bits that led to this node; `depth` bits are left."""
+    if stop - start == 1:
+        _set(node, keys[start], depth, leaves[keys[start]])
+        return
+    node.hash = None
+    depth -= 1
+    middle = bisect_left(keys, (keys[start] >> depth | 1) << depth, start, stop)
+    for side, first, last in ((0, start, middle), (1, middle, stop)):
+        child = node.children[side]
+        if last - first == 1:
+            _set(node, keys[first], depth + 1, leaves[keys[first]])
+        elif last > first:
+            below = child if type(child) is _Node else _divide(node, side, child, depth)
+            _set_all(below, keys, first, last, depth, leaves)
+
+
+def _divide(node: _Node, side: int, child: _Node | _Leaf | None, depth: int) -> _Node:
+    """A new node in the place of a leaf or of nothing; the leaf goes below it."""
+    below = node.children[side] = _Node()
+    if type(child) is _Leaf:
+        below.children[key_bit(child.key, KEY_BITS - depth)] = child
+    return below
+
+
+def _set(node: _Node, bits: int, depth: int, leaf: _Leaf) -> None:
+    while True:
+        node.hash = None
+        depth -= 1
+        side = bits >> depth & 1
+        child = node.children[side]
+        if type(child) is _Node:
+            node = child
+        elif type(child) is not _Leaf or child.key == leaf.key:
+            node.children[side] = leaf
+            return
+        else:
+            # Two keys in one place: push the one that was here down until they part.
+            node = _divide(node, side, child, depth)
+
+
+def _hash(node: _Node | _Leaf) -> bytes:
+    known = node.hash
+    if known is None:
+        # Only a node can be without.
+        left, right = node.children  # type: ignore[union-attr]
+        left_hash = ABSENT if left is None else left.hash or _hash(left)
+        right_hash = ABSENT if right is None else right.hash or _hash(right)
+        node.hash = known = sha256(NODE_PREFIX + left_hash + right_hash).digest()
+    return known

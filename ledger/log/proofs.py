@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from ledger.errors import NotProved
-from ledger.log.tree import HASH_SIZE, check_indices, node_hash, split
+from ledger.log.tree import HASH_SIZE, check_indices, node_hash, prefix_subtrees, split
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> None:
@@ -66,6 +66,27 @@ def verify_consistency(first: int, second: int, first_root: bytes, second_root: 
         raise NotProved("proof_length", "the consistency proof is too short")
     if old != first_root or new != second_root:
         raise NotProved("root_mismatch", "the consistency proof does not lead to both roots")
+
+
+def prefix_roots(first: int, second: int, hashes: Sequence[bytes]) -> tuple[bytes, bytes]:
+    """The roots of the tree of `second` leaves and of its first `first` leaves, from the hashes of `prefix_subtrees`.
+
+    A consistency proof shows that two roots agree; this shows what the smaller one would have to be, so that two signed
+    roots can be shown to disagree.
+    """
+    _check_hashes(*hashes)
+    subtrees = prefix_subtrees(first, second)
+    if len(hashes) != len(subtrees):
+        raise NotProved("proof_length", f"expected {len(subtrees)} hashes, got {len(hashes)}")
+    known = dict(zip(subtrees, hashes, strict=True))
+
+    def root(lo: int, hi: int) -> bytes:
+        if (lo, hi) in known:
+            return known[lo, hi]
+        k = split(lo, hi)
+        return node_hash(root(lo, k), root(k, hi))
+
+    return root(0, second), root(0, first)
 
 
 def multiproof_root(leaves: Sequence[tuple[int, bytes]], size: int, proof: Sequence[bytes]) -> bytes:

@@ -68,6 +68,7 @@ _REVIEW = (
     f"{_EVENTS} review_id = ? AND idx < ? UNION ALL "
     f"{_EVENTS} about = (SELECT idx FROM entry WHERE review_id = ?) AND idx < ? ORDER BY 1"
 )
+_OPENINGS = "SELECT idx, text, salt FROM entry WHERE idx >= ? AND idx < ? ORDER BY idx"
 _KNOWN = "SELECT min(idx) FROM known WHERE key IN ({})"
 _COVERING = "SELECT size FROM checkpoint WHERE size > ? ORDER BY size LIMIT 1"
 _ISSUER_BELOW = "SELECT max(idx) FROM issuer_keys WHERE idx < ?"
@@ -153,6 +154,17 @@ class Reader:
             return []
         with self._connect() as connection:
             return [data for data, _ in read_entries(connection, start, stop)]
+
+    def openings(self, start: int, stop: int) -> dict[int, Opening]:
+        """What opens the texts of entries [start, stop), as far as they are published and not redacted, in order."""
+        stop = min(stop, self.published.size)
+        if start >= stop:
+            return {}
+        rows = self._run(_OPENINGS, start, stop)
+        # A text that is missing with its entry would look as if it was withheld.
+        if len(rows) != stop - start:
+            raise NotStored(f"entries {start} to {stop - 1} are not all stored")
+        return {index: Opening(text, salt) for index, text, salt in rows if text is not None}
 
     def tile(self, level: int, index: int, width: int) -> bytes:
         """The first `width` hashes of a tile; any older partial tile is a prefix of the stored row."""

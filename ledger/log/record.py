@@ -6,7 +6,7 @@ The fold refuses a sequence that no honest ledger can hold; the code of the refu
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 from ledger.canon import base64, jcs
 from ledger.canon.times import seconds
@@ -16,6 +16,7 @@ from ledger.log.members import LEVELS, OUTCOMES
 from ledger.log.tree import HASH_SIZE, Edge, fold_edge
 
 RESPONSE_WINDOW = 2_592_000
+_NONE = (0, 0)
 
 
 @dataclass(slots=True)
@@ -23,34 +24,63 @@ class ReviewState:
     """What later entries about a review depend on."""
 
     review_id: str
+    host: str
     at: str
     check_in: str
     level: str
     repeat: bool
     half_stars: dict[str, int]
     has_text: bool
+    issuer: str | None
     responded: bool = False
     redacted: frozenset[str] = frozenset()
 
 
-class HostFold:
-    """A host's record, entry by entry."""
+class Reviews:
+    """The reviews that later entries may name, by log index. An id is used once."""
 
-    def __init__(self, host: str, record: dict[str, Any] | None = None) -> None:
+    def __init__(self, states: Mapping[int, ReviewState] | None = None) -> None:
+        self._states = dict(states or {})
+        self._ids = {review.review_id for review in self._states.values()}
+
+    def add(self, index: int, review: ReviewState) -> None:
+        if review.review_id in self._ids:
+            raise BrokenRule("review_id_reused", f"{review.review_id} is the id of an earlier review")
+        self._ids.add(review.review_id)
+        self._states[index] = review
+
+    def get(self, index: int) -> ReviewState | None:
+        return self._states.get(index)
+
+    def items(self) -> Iterable[tuple[int, ReviewState]]:
+        return self._states.items()
+
+
+class KnownReviews(Protocol):
+    """What a fold asks of `Reviews`: an auditor keeps them on disk."""
+
+    def add(self, index: int, review: ReviewState) -> None: ...
+
+    def get(self, index: int) -> ReviewState | None: ...
+
+
+class HostFold:
+    """A host's record, entry by entry. Folds of several hosts may share their reviews."""
+
+    __slots__ = ("_last_index", "_record", "edge", "host", "reviews")
+
+    def __init__(self, host: str, record: dict[str, Any] | None = None, reviews: KnownReviews | None = None) -> None:
         self.host = host
-        self.reviews: dict[int, ReviewState] = {}
-        self._review_ids: set[str] = set()
+        self.reviews = reviews or Reviews()
         self.edge = Edge()
         self._last_index = -1
         self._record = record or empty_record(host)
 
     @classmethod
-    def resume(cls, host: str, record: dict[str, Any], edge: bytes, reviews: dict[int, ReviewState]) -> "HostFold":
+    def resume(cls, host: str, record: dict[str, Any], edge: bytes, reviews: KnownReviews) -> "HostFold":
         """Go on from the members of a record, the nodes of its sub-log's edge, and those reviews that the next entries
         name."""
-        fold = cls(host, record)
-        fold.reviews = reviews
-        fold._review_ids = {review.review_id for review in reviews.values()}
+        fold = cls(host, record, reviews)
         nodes = [edge[at : at + HASH_SIZE] for at in range(0, len(edge), HASH_SIZE)]
         events, root = fold._record["events"], fold._record["root"]
         if len(nodes) != events.bit_count() or base64.encode(fold_edge(nodes)) != root:
@@ -80,19 +110,18 @@ class HostFold:
         return jcs.dumps_plain(self.members())
 
     def _review(self, index: int, members: Mapping[str, Any]) -> None:
-        if members["review_id"] in self._review_ids:
-            raise BrokenRule("review_id_reused", f"{members['review_id']} is the id of an earlier review")
         review = ReviewState(
             review_id=members["review_id"],
+            host=self.host,
             at=members["at"],
             check_in=members["check_in"],
             level=members["level"],
             repeat=members["repeat"],
             half_stars={category: half_stars(rating) for category, rating in members["ratings"].items()},
             has_text=members["text"] is not None,
+            issuer=members["evidence"]["issuer"],
         )
-        self._review_ids.add(review.review_id)
-        self.reviews[index] = review
+        self.reviews.add(index, review)
         self._count(review, 1)
         self._count_verified(review)
 
@@ -128,7 +157,7 @@ class HostFold:
 
     def _named(self, index: int, members: Mapping[str, Any]) -> ReviewState:
         review = self.reviews.get(members["review"]) if members["review"] < index else None
-        if review is None or review.review_id != members["review_id"]:
+        if review is None or (review.review_id, review.host) != (members["review_id"], self.host):
             raise BrokenRule(
                 "review_unknown",
                 f"entry {members['review']} is not the earlier review {members['review_id']} of this host",
@@ -139,9 +168,10 @@ class HostFold:
         self._record["reviews"][review.level] += sign
         sums = self._record["ratings"][review.level]
         for category, stars in review.half_stars.items():
-            count, total = sums.get(category, (0, 0))
-            sums[category] = [count + sign, total + sign * stars]
-            if count + sign == 0:
+            count, total = sums.get(category, _NONE)
+            if count + sign:
+                sums[category] = [count + sign, total + sign * stars]
+            else:
                 del sums[category]
 
     def _count_verified(self, review: ReviewState) -> None:

@@ -1,53 +1,91 @@
 """The rules for a whole log (protocol.md 2 to 4), entry by entry: what an auditor replays and a sequencer must obey."""
 
+from collections.abc import Callable
+
 from ledger.canon import base64
 from ledger.errors import BrokenRule
 from ledger.log.entries import Entry, parse_entry
 from ledger.log.hostmap import HostMap, map_key, map_value
-from ledger.log.record import HostFold
+from ledger.log.record import HostFold, KnownReviews, Reviews
 from ledger.log.tree import Edge
 
 MAX_BATCH = 255
 
 
-class Replay:
-    """Everything that follows from the entries: tree, host records, map. State grows with hosts and reviews only."""
+def _refuse(_index: int, rule: BrokenRule) -> None:
+    raise rule
 
-    def __init__(self) -> None:
-        self.tree = Edge()
+
+class Replay:
+    """Everything that follows from the entries: tree, host records, map. State grows with hosts and, unless `reviews`
+    keeps them elsewhere, with reviews.
+
+    After two of the rules one can go on, a time that falls and a map head that does not follow: `on_break` is told of
+    these. `on_record` is told of each host's new record at the end of a batch.
+    """
+
+    def __init__(
+        self,
+        reviews: KnownReviews | None = None,
+        *,
+        on_break: Callable[[int, BrokenRule], None] = _refuse,
+        on_record: Callable[[HostFold, bytes], None] = lambda _fold, _record: None,
+    ) -> None:
+        self.size = 0
+        self._edge = Edge()
+        self._leaves: list[bytes] = []
+        self.reviews = reviews or Reviews()
         self.hosts: dict[str, HostFold] = {}
         self.map = HostMap()
         self.origin: str | None = None
-        self._touched: set[str] = set()
-        self._review_ids: set[str] = set()
         self.last_at = ""
-        self._batch = 0
+        self.batch = 0
+        self._touched: set[str] = set()
+        self._on_break = on_break
+        self._on_record = on_record
 
     def add(self, data: bytes) -> Entry:
         """Integrate the next entry, or refuse it with the rule it breaks. After a refusal discard this Replay."""
-        entry, index = parse_entry(data), self.tree.size
+        entry, index = parse_entry(data), self.size
         if index == 0 and entry.type != "genesis":
             raise BrokenRule("genesis_missing", "the first entry must be the genesis")
         if entry.at is not None:
             if entry.at < self.last_at:
-                raise BrokenRule("time_falls", f"entry {index} is older than the one before it")
-            self.last_at = entry.at
+                self._on_break(index, BrokenRule("time_falls", f"entry {index} is older than the one before it"))
+            self.last_at = max(self.last_at, entry.at)
         if entry.type == "map_head":
             self._close_batch(index, entry)
         else:
             self._extend_batch(index, entry)
-        self.tree.append(entry.leaf_hash)
+        self._leaves.append(entry.leaf_hash)
+        self.size += 1
         return entry
+
+    @property
+    def tree(self) -> Edge:
+        """Over all entries so far. Worked out when it is asked for: a row of leaves at once takes less than each by
+        itself."""
+        self._edge.extend(self._leaves)
+        self._leaves.clear()
+        return self._edge
+
+    @tree.setter
+    def tree(self, edge: Edge) -> None:
+        self._edge, self.size = edge, edge.size
 
     def require_head(self) -> None:
         """A checkpoint may be signed here: its last leaf is a map head, and it is not the empty log's."""
-        if self._batch or not self.tree.size:
+        if self.batch or not self.size:
             raise BrokenRule("map_head_not_last", "the last leaf of a checkpoint must be a map head")
 
     def map_root(self) -> bytes:
         """The root over all entries so far, as the next map head must state it."""
+        leaves = []
         for host in self._touched:
-            self.map.set(map_key(host), map_value(self.hosts[host].record()))
+            record = self.hosts[host].record()
+            leaves.append((map_key(host), map_value(record)))
+            self._on_record(self.hosts[host], record)
+        self.map.update(leaves)
         self._touched.clear()
         return self.map.root()
 
@@ -58,22 +96,20 @@ class Replay:
             self.origin = entry.members["origin"]
         elif index == 1:
             raise BrokenRule("genesis_batch", "the first batch must be the genesis and its map head")
-        self._batch += 1
-        if self._batch > MAX_BATCH:
+        self.batch += 1
+        if self.batch > MAX_BATCH:
             raise BrokenRule("batch_too_long", f"more than {MAX_BATCH} entries before a map head")
-        if entry.type == "review":
-            if entry.members["review_id"] in self._review_ids:
-                raise BrokenRule("review_id_reused", f"{entry.members['review_id']} is the id of an earlier review")
-            self._review_ids.add(entry.members["review_id"])
-        if entry.host is not None:
-            if entry.host not in self.hosts:
-                self.hosts[entry.host] = HostFold(entry.host)
-            self.hosts[entry.host].add(index, entry)
-            self._touched.add(entry.host)
+        host = entry.host
+        if host is not None:
+            if host not in self.hosts:
+                self.hosts[host] = HostFold(host, reviews=self.reviews)
+            self.hosts[host].add(index, entry)
+            self._touched.add(host)
 
     def _close_batch(self, index: int, entry: Entry) -> None:
         if entry.members["size"] != index:
             raise BrokenRule("map_head_size", f"the map head at {index} says it stands at {entry.members['size']}")
         if entry.members["root"] != base64.encode(self.map_root()):
-            raise BrokenRule("map_root_mismatch", f"the map root at {index} does not follow from the entries")
-        self._batch = 0
+            rule = BrokenRule("map_root_mismatch", f"the map root at {index} does not follow from the entries")
+            self._on_break(index, rule)
+        self.batch = 0

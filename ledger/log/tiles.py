@@ -5,7 +5,7 @@ the stored row, and every proof of every older size comes from the same rows.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ledger.errors import BadEntry, BadTilePath, NotStored
@@ -121,18 +121,18 @@ class TileTree:
         self._last: dict[int, tuple[int, int, Expanded]] = {}
 
     def root(self, size: int) -> bytes:
-        return self._hashes([(0, size)], size)[0] if size else EMPTY_ROOT
+        return self.subtrees([(0, size)], size)[0] if size else EMPTY_ROOT
 
     def inclusion(self, index: int, size: int) -> list[bytes]:
-        return self._hashes(inclusion_subtrees(index, size), size)
+        return self.subtrees(inclusion_subtrees(index, size), size)
 
     def consistency(self, first: int, second: int) -> list[bytes]:
-        return self._hashes(consistency_subtrees(first, second), second)
+        return self.subtrees(consistency_subtrees(first, second), second)
 
     def multiproof(self, indices: Sequence[int], size: int) -> list[bytes]:
-        return self._hashes(multiproof_subtrees(indices, size, WIDTH), size)
+        return self.subtrees(multiproof_subtrees(indices, size, WIDTH), size)
 
-    def _hashes(self, subtrees: Iterable[Subtree], size: int) -> list[bytes]:
+    def subtrees(self, subtrees: Iterable[Subtree], size: int) -> list[bytes]:
         """All but the subtrees at the right edge are perfect, and have their hash in one place."""
         places: list[tuple[int, int]] = []
         uneven: list[slice] = []
@@ -210,18 +210,18 @@ def _expand(row: bytes, known: int = 0, before: Expanded = b"") -> Expanded:
     return bytes(HASH_SIZE) + b"".join(reversed(padded))
 
 
-def tile_resources(size: int) -> list[str]:
-    """The names of all tiles and bundles that exist at `size`, under the log's prefix."""
-    names, level, count = [], 0, size
+def tile_resources(size: int) -> Iterator[str]:
+    """The names of all tiles and bundles that exist at `size`, under the log's prefix. Nobody should make a list of
+    them because of a size alone: whoever has a key can sign any."""
+    level, count = 0, size
     while count:
         full, width = divmod(count, WIDTH)
         for index in range(full + bool(width)):
             suffix = "" if index < full else f".p/{width}"
-            names.append(f"tile/{level}/{tile_name(index)}{suffix}")
+            yield f"tile/{level}/{tile_name(index)}{suffix}"
             if level == 0:
-                names.append(f"tile/entries/{tile_name(index)}{suffix}")
+                yield f"tile/entries/{tile_name(index)}{suffix}"
         level, count = level + 1, full
-    return names
 
 
 def tile_name(index: int) -> str:
@@ -259,9 +259,13 @@ def encode_bundle(entries: Iterable[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def decode_bundle(bundle: bytes) -> list[bytes]:
-    entries, at = [], 0
+def decode_bundle(bundle: bytes, most: int = WIDTH) -> list[bytes]:
+    """The entries of a bundle, which are `most` at the most."""
+    entries: list[bytes] = []
+    at = 0
     while at < len(bundle):
+        if len(entries) == most:
+            raise BadEntry("entry_malformed", f"an entry bundle of more than {most} entries")
         start = at + 2
         at = start + int.from_bytes(bundle[at:start])
         entries.append(bundle[start:at])

@@ -156,6 +156,25 @@ def consistency_subtrees(first: int, second: int) -> list[Subtree]:
     return proof
 
 
+def prefix_subtrees(first: int, second: int) -> list[Subtree]:
+    """The subtrees of the tree of `second` leaves that its first `first` leaves are made of, and then the others."""
+    if not 0 < first <= second:
+        raise ValueError(f"no tree of {first} leaves in one of {second}")
+    parts, lo, hi = [], 0, second
+    later: list[Subtree] = []
+    while lo < first < hi:
+        k = split(lo, hi)
+        if k <= first:
+            parts.append((lo, k))
+            lo = k
+        else:
+            later.append((k, hi))
+            hi = k
+    parts += perfect_subtrees(lo, first) if hi == first else []
+    later += [(first, hi)] if lo == first < hi else []
+    return parts + later[::-1]
+
+
 def multiproof_subtrees(indices: Sequence[int], size: int, grain: int = 1) -> list[Subtree]:
     """The subtrees without any of the (ascending) indices, left to right: protocol.md 5.
 

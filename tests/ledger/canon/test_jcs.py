@@ -52,3 +52,10 @@ def test_examples(value: Any, written: bytes) -> None:
 def test_what_has_no_canonical_form_is_refused(value: Any) -> None:
     with pytest.raises(BadJSON):
         jcs.dumps(value)
+
+
+def test_a_python_without_the_c_encoder_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {"b": [1, 4.5, None, True], "a": {"z": "é\n", "y": ""}}
+    quick = jcs.dumps(value)
+    monkeypatch.setattr(jcs, "_C", None)
+    assert jcs.dumps(value) == jcs.dumps_plain(value) == quick

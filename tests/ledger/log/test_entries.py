@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ledger.canon import jcs, strict_json
 from ledger.errors import BadEntry
-from ledger.log.entries import MEMBERS, VRP_ARTIFACT, make_entry, parse_entry
+from ledger.log.entries import MEMBERS, VRP_ARTIFACT, Entry, _read, _recognise, make_entry, parse_entry
 from tests.world import World
 
 HASH = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
@@ -162,3 +162,49 @@ def test_an_entry_has_at_most_65535_bytes() -> None:
 def test_a_vrp_artifact_is_71_characters_and_names_no_host() -> None:
     entry = parse_entry(b"sha256:" + b"0123456789abcdef" * 4)
     assert (entry.type, entry.host, entry.at) == (VRP_ARTIFACT, None, None)
+
+
+def strictly(data: bytes) -> Entry | None:
+    """What the strict reader and the canonical writer say together, without the pattern."""
+    try:
+        entry = _read(data)
+    except BadEntry:
+        return None
+    return entry if jcs.dumps(entry.members) == data else None
+
+
+@pytest.mark.parametrize("type_", VALID)
+def test_the_pattern_recognises_every_type(type_: str) -> None:
+    entry = make_entry(type_, **VALID[type_])
+    assert _recognise(entry.data) == entry == strictly(entry.data)
+
+
+@given(st.integers(0, 500))
+@settings(max_examples=20)
+def test_the_pattern_recognises_whatever_a_ledger_writes(seed: int) -> None:
+    for entry in World(seed).grow(6).log.entries:
+        assert _recognise(entry.data) == entry == strictly(entry.data)
+
+
+# What may replace a piece of an entry: other values, other spellings, things that only look like entries.
+PIECES = [
+    b"", b" ", b"\n", b"\\", b'"', b"\\u0061", b"\x00", b"\xff", "é".encode(), b"0", b"1", b"9", b"5.0", b"1e0", b"-1", b"4.5",
+    b"null", b"true", b"{}", b"[]", b",", b":", b'"v":1', b'"v":1.0', b'"type":"review"', b"Z", b"%41", b"%3a", b"did:web:",
+    b"2026-02-30", b"0000-01-01", b"24:00:00", b"A=", b"B=", b'"a":1,', b"9007199254740992", b"did:key:z", b"https://",
+]  # fmt: skip
+
+
+@given(st.sampled_from(sorted(VALID)), st.data())
+@settings(max_examples=1500)
+def test_the_pattern_lets_in_nothing_that_the_strict_reader_refuses(type_: str, data: st.DataObject) -> None:
+    whole = make_entry(type_, **VALID[type_]).data
+    start = data.draw(st.integers(0, len(whole)))
+    stop = data.draw(st.integers(start, min(start + 12, len(whole))))
+    changed = whole[:start] + data.draw(st.sampled_from(PIECES) | st.binary(max_size=3)) + whole[stop:]
+    found = _recognise(changed)
+    assert found is None or found == strictly(changed)
+    try:
+        read: Entry | None = parse_entry(changed)
+    except BadEntry:
+        read = None
+    assert read == strictly(changed) or read is not None and read.type == VRP_ARTIFACT

@@ -13,6 +13,7 @@ from ledger.log.hostmap import (
     map_key,
     map_value,
     parse_siblings,
+    updated_root,
     verify_map,
 )
 from ledger.log.pages import MemoryPages, PagedMap
@@ -35,12 +36,14 @@ def test_both_maps_equal_the_definition_after_every_batch(
     batches: list[dict[bytes, bytes]], asked: list[bytes]
 ) -> None:
     memory, paged, leaves, top = HostMap(), PagedMap(MemoryPages()), dict[bytes, bytes](), None
+    at_once = HostMap()
     for batch in batches:
         leaves |= batch
         for key, value in batch.items():
             memory.set(key, value)
+        at_once.update(batch.items())
         top, root = paged.update(top, batch)
-        assert root == paged.root(top) == memory.root() == reference.map_root(leaves)
+        assert root == paged.root(top) == memory.root() == at_once.root() == reference.map_root(leaves)
         for key in (*asked, *leaves):
             proof = memory.prove(key)
             assert proof == paged.prove(top, key)
@@ -50,6 +53,11 @@ def test_both_maps_equal_the_definition_after_every_batch(
                 if key in leaves
                 else (proof.leaf is None or proof.leaf.key != key)
             )
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=20), KEYS, VALUES)
+def test_one_path_gives_the_root_after_an_update(leaves: dict[bytes, bytes], key: bytes, value: bytes) -> None:
+    assert updated_root(HostMap(leaves.items()).prove(key), key, value) == reference.map_root({**leaves, key: value})
 
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=20), st.permutations(range(20)))

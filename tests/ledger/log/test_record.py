@@ -12,7 +12,7 @@ from ledger.errors import BrokenRule, NotProved, NotStored
 from ledger.log import batch
 from ledger.log.entries import Entry, make_entry
 from ledger.log.face import average
-from ledger.log.record import HostFold, fold, mean_tenths
+from ledger.log.record import HostFold, Reviews, fold, mean_tenths
 from ledger.log.record_form import read_record
 from tests.ledger.log.test_entries import EVIDENCE, HASH, HOST, RATINGS
 from tests.world import HOSTS, World
@@ -60,7 +60,7 @@ def test_an_edge_that_does_not_fit_its_record_is_damage(damage: Callable[[bytes]
         fold.add(number + 2, review(number))
     edge = b"".join(fold.edge.nodes)
     with pytest.raises(NotStored, match="edge"):
-        HostFold.resume(HOST, fold.members(), damage(edge), {})
+        HostFold.resume(HOST, fold.members(), damage(edge), Reviews())
 
 
 def review(number: int, **members: Any) -> Entry:

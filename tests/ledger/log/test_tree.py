@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from pymerkle import InmemoryTree
 
 from ledger.errors import NotProved
-from ledger.log.proofs import multiproof_root, verify_consistency, verify_inclusion
+from ledger.log.proofs import multiproof_root, prefix_roots, verify_consistency, verify_inclusion
 from ledger.log.tiles import Appender, MemoryTiles, TileTree
-from ledger.log.tree import EMPTY_ROOT, Edge, leaf_hash, multiproof_subtrees, root_of
+from ledger.log.tree import EMPTY_ROOT, Edge, leaf_hash, multiproof_subtrees, prefix_subtrees, root_of
 from tests.bits import flip
 from tests.reference import Tree
 
@@ -110,7 +110,7 @@ def test_multiproofs_equal_the_reference_and_give_the_root(data: st.DataObject) 
     indices = sorted(data.draw(st.sets(st.integers(0, size - 1), min_size=1, max_size=40)))
     proof = TREE.multiproof(indices, size)
     assert proof == REFERENCE.multiproof(indices, 0, size)
-    assert proof == TREE._hashes(multiproof_subtrees(indices, size), size)
+    assert proof == TREE.subtrees(multiproof_subtrees(indices, size), size)
     assert multiproof_root([(i, LEAVES[i]) for i in indices], size, proof) == REFERENCE.root(size)
 
 
@@ -209,3 +209,24 @@ def test_an_edge_can_be_taken_up_again() -> None:
         assert again.root() == REFERENCE.root(size + 1)
     with pytest.raises(ValueError, match="edge nodes"):
         Edge(3, [LEAVES[0]])
+
+
+@given(st.data())
+def test_a_tree_shows_what_a_smaller_one_has_to_be(data: st.DataObject) -> None:
+    second = data.draw(st.integers(1, MAX))
+    first = data.draw(st.integers(1, second))
+    hashes = TREE.subtrees(prefix_subtrees(first, second), second)
+    assert prefix_roots(first, second, hashes) == (REFERENCE.root(second), REFERENCE.root(first))
+    assert len(hashes) <= 2 * MAX.bit_length()
+
+
+@given(st.data())
+def test_hashes_that_are_too_many_too_few_or_too_short_show_nothing(data: st.DataObject) -> None:
+    second = data.draw(st.integers(2, MAX))
+    first = data.draw(st.integers(1, second))
+    hashes = TREE.subtrees(prefix_subtrees(first, second), second)
+    for wrong in ([*hashes, bytes(32)], hashes[:-1], [hashes[0][:-1], *hashes[1:]]):
+        with pytest.raises(NotProved):
+            prefix_roots(first, second, wrong)
+    with pytest.raises(ValueError, match="no tree"):
+        prefix_roots(second + 1, second, hashes)
