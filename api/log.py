@@ -11,16 +11,18 @@ from litestar.params import PathParameter, QueryParameter
 
 from api.caching import IMMUTABLE, MINUTES, SECOND
 from api.openapi import responses
-from api.parameters import REVIEW_ID, FieldError, InvalidParameters, Size
+from api.parameters import REVIEW_ID, FieldError, InvalidParameters, Size, whole_number
 from api.shapes import (
     Checkpoints,
     Consistency,
     Entries,
+    EntryOpening,
     Inclusion,
     Jwk,
     LatestCheckpoint,
     ListedCheckpoint,
     LogKey,
+    Openings,
 )
 from ledger.canon import base64
 from ledger.canon.strict_json import MAX_INTEGER
@@ -28,7 +30,7 @@ from ledger.errors import BadTilePath, NotFound, NotProved, NotStored
 from ledger.folder import Ledger
 from ledger.log.proofs import verify_inclusion
 from ledger.log.reader import Reader
-from ledger.log.tiles import parse_tile_path
+from ledger.log.tiles import WIDTH, parse_tile_path
 from ledger.log.tree import leaf_hash
 from ledger.store.rows import Published
 
@@ -43,6 +45,13 @@ TilePath = Annotated[
     PathParameter(
         schema_extra={"pattern": _TILE_PATH},
         description="`<level>/<index>[.p/<width>]`, or `entries/<index>[.p/<width>]` for a bundle of entries.",
+    ),
+]
+BundleNumber = Annotated[
+    str,
+    PathParameter(
+        schema_extra={"type": "integer", "minimum": 0, "maximum": MAX_INTEGER},
+        description="Which bundle: 0 has the first 256 entries, 1 the next 256.",
     ),
 ]
 Number = Annotated[
@@ -195,6 +204,26 @@ def list_entries(
 
 
 @get(
+    "/v1/log/openings/{number:str}",
+    response_headers={"Cache-Control": SECOND},
+    responses=responses("not_found"),
+    sync_to_thread=True,
+    tags=["log"],
+)
+def list_openings(ledger: NamedDependency[Ledger], number: BundleNumber) -> Openings:
+    """The texts of a bundle's entries as of now, with the salts by which they open the commitments in the entries: for
+    auditors and mirrors, who have the entries from `/log/tile/entries/`. All texts are here, those of unconfirmed
+    reviews too, but for those that were redacted. All are untrusted input."""
+    start = whole_number("number", number) * WIDTH
+    if start >= ledger.reader.published.size:
+        raise NotFound("not_found", f"the log has no entries of bundle {number} yet")
+    found = ledger.reader.openings(start, start + WIDTH)
+    return Openings(
+        start, [EntryOpening(index, opening.text, base64.encode(opening.salt)) for index, opening in found.items()]
+    )
+
+
+@get(
     "/v1/log/key",
     response_headers={"Cache-Control": MINUTES},
     responses=responses(),
@@ -217,5 +246,6 @@ HANDLERS = [
     prove_inclusion,
     prove_consistency,
     list_entries,
+    list_openings,
     log_key,
 ]

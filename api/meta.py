@@ -46,6 +46,7 @@ review is published as unconfirmed, and the silence is counted.</p>
         ("/schema", "all operations and their parameters; also as", "/schema/openapi.json"),
         ("/v1/log/checkpoint", "the newest signed checkpoint; all of them at", "/v1/log/checkpoints"),
         ("/v1/log/entries", "the entries; as tiles under", "/log/checkpoint"),
+        ("/v1/log/openings/0", "the texts of the first 256 entries, but for those that were redacted", ""),
         ("/v1/log/key", "the key that signs checkpoints; all keys in", "/.well-known/did.json"),
         ("/v1/policy", "what is let in", ""),
         ("/v1/issuers", "whose credentials count", ""),

@@ -90,6 +90,14 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
         raise InvalidParameters(*wrong)
 
 
+def whole_number(name: str, value: str) -> int:
+    """A number in the path, in its one spelling: Litestar's own would take `+1` and `01` for 1 as well."""
+    if not _WHOLE_NUMBER.fullmatch(value) or int(value) > MAX_INTEGER:
+        expected = f"expected a whole number from 0 to {MAX_INTEGER}, in digits and without leading zeros"
+        raise InvalidParameters(FieldError(name, expected))
+    return int(value)
+
+
 def spelled(field: FieldDefinition) -> str:
     """The name of a parameter in the URL; `from` cannot be the name of an argument."""
     kwarg = field.kwarg_definition

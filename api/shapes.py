@@ -57,6 +57,17 @@ class Entries(Struct, frozen=True):
     entries: list[EntryText]
 
 
+class EntryOpening(Struct, frozen=True):
+    index: Index
+    text: Annotated[str, Meta(description="Exactly as it was committed to: untrusted, with all control characters.")]
+    salt: Hash
+
+
+class Openings(Struct, frozen=True):
+    start: Index
+    openings: Annotated[list[EntryOpening], Meta(max_length=256, description="By ascending index.")]
+
+
 class Jwk(Struct, frozen=True):
     kty: Literal["OKP"]
     crv: Literal["Ed25519"]

@@ -178,6 +178,7 @@ def published(get: Callable[[str], httpx.Response], hosts: Iterable[str], review
     paths = ["/", "/health", "/metrics", "/v1/issuers", "/v1/policy", "/.well-known/did.json", "/v1/log/key"]
     paths += ["/log/checkpoint", "/v1/log/checkpoint", "/v1/log/checkpoints?count=100", "/v1/log/entries?count=1000"]
     paths += [f"/v1/log/consistency?first=2&second={size}", f"/v1/log/inclusion?index={size - 1}"]
+    paths += [f"/v1/log/openings/{number}" for number in range((size + 255) // 256)]
     for host in hosts:
         about = f"/v1/hosts/{host.replace('%', '%25')}/reputation"
         paths += [f"{about}{query}" for query in ("", "?limit=100&text=all")]

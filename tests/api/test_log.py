@@ -1,19 +1,40 @@
 """The log over HTTP: what C2SP clients fetch, and the proofs as JSON."""
 
 from base64 import urlsafe_b64decode
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from audits.mirror import verify_mirror
 from ledger.canon import base64
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.note import Verifier
+from ledger.log.openings import Opening
 from ledger.log.proofs import verify_consistency, verify_inclusion
-from ledger.log.tiles import decode_bundle, tile_resources
+from ledger.log.replay import Replay
+from ledger.log.tiles import Appender, MemoryTiles, decode_bundle, parse_tile_path, tile_id, tile_resources
 from ledger.log.tree import leaf_hash
-from tests.api.conftest import Service
+from tests.api.conftest import Service, run_service
 
 IMMUTABLE = "public, max-age=31536000, immutable"
+
+
+@pytest.fixture
+def one_bundle(tmp_path: Path, database_url: str) -> Iterator[Service]:
+    """A log of exactly 256 entries."""
+    yield from run_service(tmp_path, database_url, lambda service: service.grow(*([service.world.review] * 253)))
+
+
+def openings(service: Service, number: int) -> dict[int, Opening]:
+    """By index, as a bundle's answer has them."""
+    response = service.get(f"/v1/log/openings/{number}")
+    assert response.status_code == 200, response.text
+    assert response.headers["cache-control"] == "public, max-age=1"
+    answer = response.json()
+    assert (answer.keys(), answer["start"]) == ({"start", "openings"}, number * 256)
+    indices = [each["index"] for each in answer["openings"]]
+    assert indices == sorted(set(indices))
+    return {each.pop("index"): Opening.parse(each) for each in answer["openings"]}
 
 
 def test_the_checkpoint_is_a_signed_note(service: Service) -> None:
@@ -31,7 +52,7 @@ def test_the_checkpoint_is_a_signed_note(service: Service) -> None:
     }
 
 
-def test_a_mirror_of_the_served_log_proves_all_of_it(service: Service) -> None:
+def test_tiles_and_bundles_are_those_of_the_signed_tree(service: Service) -> None:
     note = service.get("/log/checkpoint").text
     size = open_checkpoint(note, service.ledger.verifier).size
     resources = {}
@@ -42,7 +63,15 @@ def test_a_mirror_of_the_served_log_proves_all_of_it(service: Service) -> None:
         assert response.headers["cache-control"] == IMMUTABLE
         resources[name] = response.content
     assert len(resources) > 10
-    assert verify_mirror(note, resources, service.ledger.verifier).proved
+    appender, replay = Appender(MemoryTiles()), Replay()
+    for name in (name for name in resources if name.startswith("tile/entries/")):
+        appender.extend([replay.add(data).leaf_hash for data in decode_bundle(resources[name])])
+    assert appender.root() == open_checkpoint(note, service.ledger.verifier).root
+    rows = appender.take_rows()
+    for name in (name for name in resources if not name.startswith("tile/entries/")):
+        level, index, _ = parse_tile_path(name)
+        assert level is not None
+        assert resources[name] == rows[tile_id(level, index)]
 
 
 def test_older_partial_tiles_stay_prefixes(service: Service) -> None:
@@ -157,6 +186,65 @@ def test_entries_are_listed_and_a_follower_waits_for_more(service: Service) -> N
     assert len(service.get("/v1/log/entries").json()["entries"]) == 100
     assert service.get(f"/v1/log/entries?start={size}").json() == {"start": size, "entries": []}
     assert service.get("/v1/log/entries?start=9007199254740991").json()["entries"] == []
+
+
+def test_openings_are_all_texts_that_were_not_redacted(service: Service) -> None:
+    log = service.world.log
+    bundles = range((len(log.entries) + 255) // 256)
+    served = {index: opening for number in bundles for index, opening in openings(service, number).items()}
+    assert served == log.openings
+    for index, opening in served.items():
+        opening.require(log.entries[index].members["text"])
+    committed = {index for index, entry in enumerate(log.entries) if entry.members.get("text")}
+    redacted = {entry.members["review"] for entry in log.entries if entry.members.get("part") == "text"}
+    assert redacted
+    assert redacted <= committed - served.keys()
+    assert {log.entries[index].members.get("level") for index in served} >= {"unconfirmed", "guest_verified", None}
+
+
+def test_openings_end_where_the_published_log_does(one_bundle: Service) -> None:
+    service, world = one_bundle, one_bundle.world
+    assert service.ledger.reader.published.size == 256
+    assert openings(service, 0) == world.log.openings
+    response = service.get("/v1/log/openings/1")
+    assert (response.status_code, response.headers["cache-control"]) == (404, "no-store")
+    assert (response.json()["code"], response.json()["detail"]) == (
+        "not_found",
+        "the log has no entries of bundle 1 yet",
+    )
+    service.grow(lambda: world.review(text=None), lambda: world.review(text=world.commit(world.next_index, "New.")))
+    assert openings(service, 1) == {258: world.log.openings[258]}
+    assert service.get("/v1/log/openings/2").status_code == 404
+
+
+def test_a_redaction_withdraws_an_opening(one_bundle: Service) -> None:
+    before = openings(one_bundle, 0)
+    one_bundle.grow(one_bundle.world.redaction)
+    [gone] = before.items() - openings(one_bundle, 0).items()
+    assert gone[0] == one_bundle.world.log.entries[256].members["review"]
+    answer = one_bundle.get("/v1/log/openings/0").text
+    assert base64.encode(gone[1].salt) not in answer
+
+
+@pytest.mark.parametrize("number", ["6", "35184372088832", "9007199254740991"])
+def test_a_bundle_that_the_log_does_not_have_is_not_found(service: Service, number: str) -> None:
+    response = service.get(f"/v1/log/openings/{number}")
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("00", "01", "000", "x001", "-1", "+1", "-0", "1.0", "1e2", "0x1", "1_0", "null", "0.json"),
+        *("9007199254740992", "9999999999999999999", "18446744073709551616", "1" * 5000),
+        *("%201", "1%0A", "1%20", "%00", "%FF", "%C2%B2", "%D9%A3"),
+    ],
+)
+def test_a_bundle_has_one_number(service: Service, number: str) -> None:
+    status, headers, body = service.raw(f"/v1/log/openings/{number}")
+    assert (status, headers["content-type"]) == (400, "application/problem+json")
+    assert b'"code":"parameter_invalid"' in body
+    assert b'"field":"number","message":"expected a whole number from 0 to 9007199254740991, ' in body
 
 
 def test_the_key_is_the_same_in_every_spelling(service: Service) -> None:

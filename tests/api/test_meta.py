@@ -154,6 +154,7 @@ def test_every_operation_is_documented(service: Service) -> None:
         "/v1/log/inclusion",
         "/v1/log/consistency",
         "/v1/log/entries",
+        "/v1/log/openings/{number}",
         "/v1/log/key",
         "/v1/hosts/{did}/reputation",
         "/v1/reviews",

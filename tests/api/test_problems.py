@@ -213,6 +213,7 @@ def test_damaged_storage_is_never_an_answer(fresh: Service, log_records: pytest.
         "/v1/log/inclusion?index=0",
         "/v1/log/consistency?first=2&second=6",
         "/v1/log/entries",
+        "/v1/log/openings/0",
         f"/v1/hosts/{host}/reputation?proof=full",
     ):
         problem(fresh.get(path), "not_stored")
