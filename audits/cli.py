@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
 
 from audits.receipts import (
     verify_checkpoint,
@@ -20,6 +18,7 @@ from audits.receipts import (
     verify_tlog_proof,
 )
 from audits.report import Report
+from audits.terminal import FILE, say_refusal, show
 from audits.verify import verify_answer, verify_pages
 from ledger.canon import base64, multikey, strict_json
 from ledger.canon.times import format_time
@@ -28,7 +27,6 @@ from ledger.log.note import Verifier
 from ledger.log.policy import Policy
 from ledger.log.tlog_proof import HEADER
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 # A clock may be a little ahead; a map head from next year is no mistake of a clock.
 CLOCK_SKEW = timedelta(minutes=5)
 # How the first signature line of a note begins.
@@ -103,8 +101,7 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
         if as_json:
             click.echo(json.dumps({"code": error.code, "refused": error.message}, indent=1))
         else:
-            message = escape(_printable(error.message))
-            Console(stderr=True, emoji=False).print(f"[red]refused[/] [dim]({error.code})[/] {message}", soft_wrap=True)
+            say_refusal(error)
         raise SystemExit(1) from None
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=1))
@@ -189,24 +186,6 @@ _CHECKS: dict[str, Callable[[list[bytes], Verifier, dict[str, Any]], Report]] = 
 
 def _policy(given: dict[str, Any]) -> Policy | None:
     return Policy.parse(_text(given["policy"].read_bytes())) if "policy" in given else None
-
-
-def show(report: Report) -> None:
-    console = Console(emoji=False)
-    console.print(f"[bold]{escape(report.subject)}[/]", soft_wrap=True)
-    for title, style, lines in (
-        ("proved", "green", report.proved),
-        ("redacted", "yellow", report.redacted),
-        ("withheld", "red", report.withheld),
-        ("not proved", "dim", report.not_proved),
-    ):
-        for line in lines:
-            console.print(f"  [{style}]{title:<10}[/]  {escape(_printable(line))}", soft_wrap=True)
-
-
-def _printable(text: str) -> str:
-    """What a file says must not move the cursor or turn the line around."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _text(data: bytes) -> str:

@@ -1,26 +1,58 @@
 """The RFC-005 7.4 members of an answer, compared with what record and events give (protocol.md 5, checks c and d)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from audits.answer import Answer
-from ledger.errors import NotProved
-from ledger.log.face import history, statistics, summary
+from ledger.canon import strict_json
+from ledger.errors import Malformed, NotProved
+from ledger.log.face import Event, history, statistics, summary
+
+# A review by its index, and which of its texts.
+Part = tuple[int, str]
 
 
 def verify_summary(answer: Answer, host: str, record: dict[str, Any] | None) -> None:
     """The members about the host as a whole follow from its record."""
-    for name, value in summary(host, record).items():
-        if name not in answer.face or not same_json(answer.face[name], value):
-            raise NotProved("face_mismatch", f"{name} is {answer.face.get(name)!r}, the record gives {value!r}")
-    if "statistics" in answer.face and not same_json(answer.face["statistics"], statistics(record)):
-        raise NotProved("face_mismatch", "the statistics are not those of the record")
+    _compare_summary(answer.face, host, record)
     if answer.kind != "full" and "review_history" in answer.face:
         raise NotProved("history_unproved", f"a {answer.kind} proof cannot show a review_history")
 
 
 def verify_history(answer: Answer) -> None:
     """`review_history` is a run of the reviews, newest first; members beside the known ones are not looked at."""
-    listed, events = answer.face.get("review_history"), answer.events
+    _compare_history(answer.face, answer.events)
+
+
+def verify_plain(data: bytes, proved: Sequence[Answer], hidden: set[Part] | None = None, least: int = 100) -> None:
+    """An answer without a proof says what the one with a proof, in one or more parts, says at the same size; it lists
+    the newest reviews, `least` of them at least if there are so many.
+
+    Texts that it leaves out go into `hidden`, if that is given: a redaction may have come between the two answers.
+    """
+    face = strict_json.loads(data)
+    if not isinstance(face, dict):
+        raise Malformed("answer_malformed", "an answer must be an object")
+    record = proved[0].record
+    _compare_summary(face, proved[0].face["host_did"], None if record is None else strict_json.loads(record))
+    events = [event for answer in proved for event in answer.events]
+    _compare_history(face, events, hidden)
+    indices = sorted((event.index for event in events if event.entry.type == "review"), reverse=True)
+    listed = [review.get("index") for review in face["review_history"]]
+    if len(listed) < min(least, len(indices)) or listed != indices[: len(listed)]:
+        raise NotProved("history_mismatch", "review_history does not begin with the newest reviews, or ends too early")
+
+
+def _compare_summary(face: dict[str, Any], host: str, record: dict[str, Any] | None) -> None:
+    for name, value in summary(host, record).items():
+        if name not in face or not same_json(face[name], value):
+            raise NotProved("face_mismatch", f"{name} is {face.get(name)!r}, the record gives {value!r}")
+    if "statistics" in face and not same_json(face["statistics"], statistics(record)):
+        raise NotProved("face_mismatch", "the statistics are not those of the record")
+
+
+def _compare_history(face: dict[str, Any], events: Sequence[Event], hidden: set[Part] | None = None) -> None:
+    listed = face.get("review_history")
     if not isinstance(listed, list) or not all(isinstance(review, dict) for review in listed):
         raise NotProved("history_mismatch", "review_history is a list of reviews")
     if not listed:
@@ -36,7 +68,20 @@ def verify_history(answer: Answer) -> None:
             if name == "host_response" and want["index"] in redacted and got.get(name, "") is None:
                 continue  # a redacted response may be listed as none at all
             if name not in got or not same_json(got[name], value):
-                raise NotProved("history_mismatch", f"{want['review_id']}: the member {name} differs from the event")
+                part = _left_out(name, value, got.get(name, ""))
+                if part is None or hidden is None:
+                    raise NotProved(
+                        "history_mismatch", f"{want['review_id']}: the member {name} differs from the event"
+                    )
+                hidden.add((want["index"], part))
+
+
+def _left_out(name: str, value: Any, given: Any) -> str | None:
+    """Which text of a review is not there, if that is all that differs in this member."""
+    if name == "review_text" and given is None:
+        return "text"
+    without = {**value, "response_text": None} if name == "host_response" and value is not None else None
+    return "response" if without is not None and (given is None or same_json(given, without)) else None
 
 
 def same_json(given: Any, expected: Any) -> bool:

@@ -93,23 +93,29 @@ def verify_intake(data: bytes, key: bytes, *, now: datetime, submission: bytes |
     """Check a ledger's signed word that it has a submission and will decide on it, alone or in the answer that it came
     with, by its key for statements; with the submission, that it is what was taken in."""
     value = strict_json.loads(data)
-    inside = value.get("intake", value) if isinstance(value, dict) else value
-    intake, signer = _signed(inside, "IntakeReceipt", _INTAKE, key)
-    try:
-        received, end = parse_time(intake["received_at"]), parse_time(intake["decide_by"])
-    except ValueError as error:
-        raise Malformed("receipt_malformed", f"received_at or decide_by of the intake receipt: {error}") from None
-    report = Report("intake receipt", 0, format_time(received))
+    intake, signer = read_intake(value.get("intake", value) if isinstance(value, dict) else value, key)
+    report = Report("intake receipt", 0, str(intake["received_at"]))
     report.proved.append(
         f"{signer} took in a submission at {intake['received_at']}, to decide on it by {intake['decide_by']}"
     )
     _verify_subject(intake, submission, "intake receipt", "it is this submission that was taken in", report)
-    if now > end:
+    if now > parse_time(intake["decide_by"]):
         report.proved.append(f"the time to decide is over, by the clock here: {format_time(now)}")
         report.not_proved.append("that it was not decided: if the ledger has no decision to show, it broke its word")
     else:
         report.not_proved.append(f"what it will decide: there is time until {intake['decide_by']}")
     return report
+
+
+def read_intake(value: Any, key: bytes) -> tuple[dict[str, Any], str]:
+    """What an intake receipt says, once its signature holds, and the name of the key that signed."""
+    intake, signer = _signed(value, "IntakeReceipt", _INTAKE, key)
+    try:
+        parse_time(intake["received_at"])
+        parse_time(intake["decide_by"])
+    except ValueError as error:
+        raise Malformed("receipt_malformed", f"received_at or decide_by of the intake receipt: {error}") from None
+    return intake, signer
 
 
 def _signed(value: Any, kind: str, members: set[str], key: bytes) -> tuple[dict[str, Any], str]:

@@ -1,100 +1,235 @@
-"""A whole log from its tiles and bundles: accepted as it is, refused when a byte differs or a rule is broken."""
+"""A copy of a log says what the log says, and goes on saying it when the log is gone."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from random import Random
+from threading import Thread
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from click.testing import CliRunner
+from click.testing import Result as Ran
 
-from audits.mirror import verify_mirror
-from ledger.canon import base64
-from ledger.errors import StaylogError
-from ledger.log.checkpoint import Checkpoint, sign_checkpoint
-from ledger.log.entries import make_entry
-from ledger.log.memory import MemoryLog
-from ledger.log.tiles import encode_bundle, parse_tile_path, tile_id, tile_resources
-from ledger.log.tree import root_of
-from tests.bits import flip
-from tests.ledger.log.test_tree import stored
-from tests.world import HOSTS, KEY, LOG, START, World
+from audits.mirror import Mirror
+from audits.source import FolderSource, Source, WebSource
+from ledger.cli import main
+from ledger.errors import NotProved, Unavailable
+from ledger.log.members import LEVELS
+from ledger.log.note import Verifier
+from ledger.log.sequencer import Integrated
+from tests.audits.honest import Served, web_server
+from tests.audits.interrupted import Breaking, Rewriting, deadly_service, key, lying, staylog
+from tests.audits.live import HOSTS, Live, live, shown
+from tests.world import LOG
 
-
-def served(log: MemoryLog, size: int) -> dict[str, bytes]:
-    resources = {}
-    for path in tile_resources(size):
-        level, index, width = parse_tile_path(path)
-        if level is None:
-            resources[path] = encode_bundle([entry.data for entry in log.entries[index * 256 : index * 256 + width]])
-        else:
-            resources[path] = log.tiles[tile_id(level, index)][: width * 32]
-    return resources
+BUSY = "did:web:busy.example"
 
 
-WORLD = World(9).grow(90)
-STATE = WORLD.log.published[-1]
-RESOURCES = served(WORLD.log, STATE.size)
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_every_published_state_verifies() -> None:
-    assert STATE.size > 256
-    for state in WORLD.log.published[::15]:
-        report = verify_mirror(state.note, served(WORLD.log, state.size), LOG)
-        assert report.size == state.size
-        assert any("every map head follows" in line for line in report.proved)
+def copy(source: Source, folder: Path, log: Verifier = LOG, hosts: int = 20) -> Mirror:
+    made = Mirror(source, folder, log, lambda _what, _done, _total: None, hosts=hosts, pause=0)
+    made.update()
+    return made
 
 
-@given(st.data())
-@settings(max_examples=60)
-def test_no_changed_byte_passes(data: st.DataObject) -> None:
-    path = data.draw(st.sampled_from(sorted(RESOURCES)))
-    bit = data.draw(st.integers(0, len(RESOURCES[path]) * 8 - 1))
-    with pytest.raises(StaylogError):
-        verify_mirror(STATE.note, {**RESOURCES, path: flip(RESOURCES[path], bit)}, LOG)
+def command(*arguments: str | Path) -> Ran:
+    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
-def refusal(note: str, resources: dict[str, bytes]) -> str:
-    with pytest.raises(StaylogError) as refused:
-        verify_mirror(note, resources, LOG)
-    return refused.value.code
+def audit(where: str | Path, log: Verifier, *more: str) -> tuple[int, dict[str, Any]]:
+    ran = command("audit", where, "--key", str(log), "--json", *more)
+    return ran.exit_code, json.loads(ran.stdout)
 
 
-def test_what_is_missing_or_foreign_is_named() -> None:
-    bundle = "tile/entries/000"
-    assert (
-        refusal(STATE.note, {path: data for path, data in RESOURCES.items() if path != bundle}) == "mirror_incomplete"
-    )
-    short = encode_bundle([entry.data for entry in WORLD.log.entries[:255]])
-    assert refusal(STATE.note, {**RESOURCES, bundle: short}) == "bundle_mismatch"
-    assert refusal(STATE.note, {**RESOURCES, "tile/0/000": bytes(8192)}) == "tile_mismatch"
-    other = World(10).grow(2).log
-    note = sign_checkpoint(Checkpoint(LOG.name, other.published[-1].size, bytes(32)), KEY)
-    assert refusal(note, served(other, other.published[-1].size)) == "root_mismatch"
+def whole_copy(folder: Path) -> Path:
+    """A copy of a log of some bundles, made at once."""
+    with web_server(Served(lying("none", batches=60)).get) as url:
+        copy(WebSource(url), folder)
+    return folder
 
 
-def test_an_operator_cannot_sign_a_map_that_leaves_a_host_out() -> None:
-    """The one lie that no answer about another host can show."""
-    log = World(11).grow(1).log
-    at = "2026-12-31T00:00:00Z"
-    hidden = make_entry("booking_check", host_did=HOSTS[0], outcome="denied", booking=base64.encode(bytes(32)), at=at)
-    top = log.published[-1].map_top
-    head = make_entry(
-        "map_head", size=len(log.entries) + 1, root=base64.encode(log.map.root(top)), at="2026-12-31T00:00:00Z"
-    )
-    entries = [*log.entries, hidden, head]
-    log.tiles.update(stored(entry.leaf_hash for entry in entries))
-    log.entries[:] = entries
-    note = sign_checkpoint(Checkpoint(LOG.name, len(entries), root_of(entry.leaf_hash for entry in entries)), KEY)
-    assert refusal(note, served(log, len(entries))) == "map_root_mismatch"
+@contextmanager
+def plain_server(folder: Path) -> Iterator[str]:
+    """What `python -m http.server --directory` does."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = 1 << 16
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
-def test_a_checkpoint_ends_in_a_map_head() -> None:
-    log = World(13).grow(1).log
-    log.entries.append(make_entry("policy", policy=base64.encode(bytes(32)), at="2026-12-31T00:00:00Z"))
-    log.tiles.update(stored(entry.leaf_hash for entry in log.entries))
-    root = root_of(entry.leaf_hash for entry in log.entries)
-    note = sign_checkpoint(Checkpoint(LOG.name, len(log.entries), root), KEY)
-    assert refusal(note, served(log, len(log.entries))) == "map_head_not_last"
+def fill(service: Live) -> list[Integrated]:
+    """Hosts with ports in their names, one with more than 1,000 events, texts of all levels, some redacted."""
+    drafts = [
+        service.writer.review(host, level=level, text=f"text {number} of {level} about {host}")
+        for number in range(3)
+        for host in (*HOSTS, BUSY)
+        for level in LEVELS
+    ]
+    reviews = service.add(*drafts)
+    service.add(*(service.writer.response(review, f"response to {review.index}") for review in reviews[::2]))
+    service.add(*(service.writer.upgrade(review) for review in reviews[2::6]))
+    for _ in range(5):
+        service.add(*(service.writer.check(BUSY) for _ in range(200)))
+    for review in reviews[:4]:
+        service.redact(review)
+    service.redact(reviews[0], "response")
+    return reviews
 
 
-def test_the_genesis_names_the_log() -> None:
-    log = MemoryLog("other.example/log", KEY, bytes(32), START)
-    note = sign_checkpoint(Checkpoint(LOG.name, 2, root_of(entry.leaf_hash for entry in log.entries)), KEY)
-    assert refusal(note, served(log, 2)) == "origin_mismatch"
+@pytest.fixture
+def service(tmp_path: Path, database_url: str) -> Iterator[Live]:
+    with live(tmp_path, database_url) as made:
+        yield made
+
+
+def test_the_audit_of_a_copy_is_the_audit_of_the_service(service: Live, tmp_path: Path) -> None:
+    """From the folder, and from any web server; and when the log is gone."""
+    fill(service)
+    expected = audit(service.url, service.log)
+    assert expected[0] == 0, expected
+    assert expected[1]["figures"]["answers"] == len(HOSTS) + 1
+    made = command("mirror", service.url, tmp_path / "copy", "--key", str(service.log))
+    assert made.exit_code == 0, made.output
+    assert "not copied" not in made.output
+    with plain_server(tmp_path / "copy") as url:
+        for where in (tmp_path / "copy", url):
+            status, result = audit(where, service.log)
+            assert result.pop("source") == str(where)
+            assert (status, result) == (0, {name: value for name, value in expected[1].items() if name != "source"})
+
+
+def test_it_follows_the_log_and_forgets_what_the_log_forgets(service: Live, tmp_path: Path) -> None:
+    folder, reviews = tmp_path / "copy", fill(service)
+    texts = dict(service.texts)
+    copy(service.source(), folder, service.log)
+    whole = b"".join(files(folder).values())
+    gone = {review.index for review in reviews[:4]}
+    gone |= {index for index, each in texts.items() if each.text == f"response to {reviews[0].index}"}
+    for index, opening in texts.items():
+        assert [part in whole for part in shown(opening)] == [index not in gone] * 2
+
+    for review in reviews[4:8]:
+        service.redact(review)
+        gone.add(review.index)
+    service.add(*(service.writer.review(HOSTS[0], text=f"new {number}") for number in range(200)))
+    copy(service.source(), folder, service.log)
+    whole = b"".join(files(folder).values())
+    for index, opening in (texts | service.texts).items():
+        assert [part in whole for part in shown(opening)] == [index not in gone] * 2
+    status, result = audit(folder, service.log)
+    assert (status, result["size"]) == (0, service.size)
+    # But for what older checkpoints needed, it is as if it had been made now.
+    copy(service.source(), tmp_path / "fresh", service.log)
+    fresh = files(tmp_path / "fresh")
+    assert {path: data for path, data in files(folder).items() if path in fresh or ".p/" not in path} == fresh
+
+
+def test_answers_that_are_not_drawn_any_more_are_forgotten(service: Live, tmp_path: Path) -> None:
+    """They are of an older checkpoint, and may have texts in them that are redacted by now."""
+    folder, redacted = tmp_path / "copy", []
+    for number in range(12):
+        review = service.review(HOSTS[number % len(HOSTS)], f"secret {number}")
+        copy(service.source(), folder, service.log, hosts=1)
+        service.redact(review)
+        redacted.append(service.texts[review.index])
+    copy(service.source(), folder, service.log, hosts=1)
+    assert len(list((folder / "v1/hosts").iterdir())) == 1
+    whole = b"".join(files(folder).values())
+    assert not any(part in whole for opening in redacted for part in shown(opening))
+
+
+def test_it_outlives_the_service(tmp_path: Path) -> None:
+    with live(tmp_path) as service:
+        fill(service)
+        log = service.log
+        assert command("mirror", service.url, tmp_path / "copy", "--key", str(log)).exit_code == 0
+    # Nobody answers any more.
+    assert audit(tmp_path / "copy", log)[0] == 0
+    for host in HOSTS:
+        answer = tmp_path / "copy/v1/hosts" / host / "reputation"
+        checked = command("verify", answer, "--key", str(log), "--host", host, "--text", "all", "--json")
+        assert checked.exit_code == 0, checked.output
+        assert any("nothing is left out" in line for line in json.loads(checked.stdout)["proved"])
+    pages = json.loads((tmp_path / "copy/v1/hosts" / BUSY / "reputation").read_bytes())["pages"]
+    paths = [tmp_path / f"page{number}.json" for number in range(len(pages))]
+    for path, page in zip(paths, pages, strict=True):
+        path.write_text(json.dumps(page))
+    checked = command("verify", *paths, "--key", str(log), "--host", BUSY, "--text", "all")
+    assert checked.exit_code == 0, checked.output
+
+
+# Broken off
+
+
+@pytest.fixture(scope="module")
+def log_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return whole_copy(tmp_path_factory.mktemp("whole"))
+
+
+def test_broken_off_anywhere_it_goes_on_to_the_same_copy(log_folder: Path, tmp_path: Path) -> None:
+    source, random = FolderSource(log_folder), Random(4)
+    calls = Breaking(source, 0, KeyboardInterrupt())
+    copy(calls, tmp_path / "counted")
+    expected = files(tmp_path / "counted")
+    for number in range(5):
+        folder = tmp_path / str(number)
+        for _ in range(3):
+            error: BaseException = random.choice([KeyboardInterrupt(), Unavailable("ledger_unreachable", "gone")])
+            with suppress(KeyboardInterrupt, Unavailable):
+                copy(Breaking(source, random.randrange(1, calls.calls), error), folder)
+        copy(source, folder)
+        assert files(folder) == expected
+
+
+def test_killed_again_and_again_it_comes_to_the_same_copy(tmp_path: Path) -> None:
+    random, kills, folder = Random(5), 0, tmp_path / "killed"
+    with deadly_service(lying("none", batches=60)) as (url, killer):
+        assert staylog("mirror", url, tmp_path / "fresh", *key()).communicate(timeout=60)[1] == b""
+        requests, expected = killer.asked, files(tmp_path / "fresh")
+        while kills < 3:
+            process = staylog("mirror", url, folder, *key())
+            killer.aim(process, random.randrange(1, requests), random.random() * 0.02)
+            process.communicate(timeout=60)
+            if process.returncode == -signal.SIGKILL:
+                kills += 1
+                # What there is of it shows a whole log, or none yet.
+                if (folder / "log/checkpoint").exists():
+                    assert audit(folder, LOG)[1]["findings"] == []
+            else:
+                # One that goes on asks less, and may come to its end.
+                assert files(folder) == expected
+                folder = tmp_path / f"killed after {kills}"
+        last = staylog("mirror", url, folder, *key())
+        assert (last.communicate(timeout=60)[1], last.returncode) == (b"", 0)
+    assert files(folder) == expected
+
+
+def test_what_was_broken_off_with_a_lie_in_it_is_mended(log_folder: Path, tmp_path: Path) -> None:
+    """The lie was not looked at before; the copy says so once, and does not keep it."""
+    lied = Rewriting(FolderSource(log_folder), "log/tile/entries/000", lambda data: data.replace(b"0Z", b"1Z"))
+    with pytest.raises(KeyboardInterrupt):
+        copy(Breaking(lied, 4, KeyboardInterrupt()), tmp_path)
+    with pytest.raises(NotProved):
+        copy(FolderSource(log_folder), tmp_path)
+    copy(FolderSource(log_folder), tmp_path)
+    assert audit(tmp_path, LOG)[0] == 0
