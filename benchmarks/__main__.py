@@ -12,6 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from benchmarks import (
     answer,
+    audit,
     credentials,
     growth,
     guest_reference,
@@ -33,6 +34,7 @@ ROWS = {
     5: submission,
     6: reputation,
     7: answer,
+    9: audit,
     11: credentials,
     12: guest_reference,
 }
@@ -71,6 +73,7 @@ def main(rows: list[int], quick: bool, out: Path) -> None:
     Row 5  whole reviews over HTTP, from the signed body to the receipt, against Argon2 alone
     Row 6  reputation answers over HTTP, cold and warm, against a bare handler
     Row 7  verifying a full proof of 24 reviews, against Ed25519 verification
+    Row 9  the audit of a whole log, every map head derived again, against hashing its leaves
     Row 11 verdicts on credentials by suite, against Ed25519 verification; refusing poison, against 10 ms
     Row 12 guest references on one thread and on two
 

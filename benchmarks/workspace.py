@@ -17,7 +17,7 @@ from ledger.settings import Settings
 class Plan:
     """How much of everything a run does: `grouped` and `single` entries with `waiting` submitters in a round of row 3,
     `lone` entries in row 4, `submissions` in each of `submission_rounds` of row 5, `answers` about hosts among
-    `reviewed_hosts` in a round of row 6."""
+    `reviewed_hosts` in a round of row 6, `audited` events of at most `audited_hosts` in row 9."""
 
     leaves: int
     small_leaves: int
@@ -35,6 +35,9 @@ class Plan:
     submission_rounds: int
     reviewed_hosts: int
     answers: int
+    audited: tuple[int, int]
+    audited_hosts: int
+    audit_rounds: int
 
 
 FULL = Plan(
@@ -54,6 +57,9 @@ FULL = Plan(
     submission_rounds=10,
     reviewed_hosts=10_000,
     answers=300,
+    audited=(100_000, 1_000_000),
+    audited_hosts=30_000,
+    audit_rounds=3,
 )
 QUICK = Plan(
     leaves=10_000,
@@ -72,6 +78,9 @@ QUICK = Plan(
     submission_rounds=2,
     reviewed_hosts=200,
     answers=30,
+    audited=(600, 2_000),
+    audited_hosts=300,
+    audit_rounds=1,
 )
 
 
