@@ -6,6 +6,7 @@ from typing import Any
 
 from demo.actors import Cast
 from demo.attempts import attempts, digest, refused_submission
+from demo.auditor import an_auditor
 from demo.evidence import Evidence
 from demo.host_site import HostSite
 from demo.service import Reply, Service
@@ -42,6 +43,7 @@ class Story:
         self.a_receipt_for_ever()
         self.what_is_kept_of_a_guest()
         evidence.a_text_that_must_go()
+        an_auditor(self.stage, self.service, self.log_key)
 
     def a_log_and_its_key(self) -> None:
         self.stage.chapter(

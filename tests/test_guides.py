@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from api.codes import CODES
+from audits.contradictions import ALONE, PAIRS
 from tests.test_docs import ROOT, commands_of, serving
 
 GUIDES = ("guest", "host", "agent")
@@ -82,6 +83,33 @@ def test_the_agents_guide_works(tmp_path: Path) -> None:
     assert answer["statistics"]["ratings"]["guest_verified"]["accuracy"] == [2, 19]
 
 
+def test_the_auditors_guide_works(tmp_path: Path) -> None:
+    """From nothing to a verified log in five commands; the first one finds everything set up."""
+    first, *commands = commands_of("docs/guides/auditor.md", "Try it")
+    assert (first, len(commands)) == ("make setup", 4)
+    (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
+    with serving(tmp_path / "data") as url:
+        staylog = str(Path(sys.executable).with_name("staylog"))
+        entries = str(ROOT / "docs/guides/example-entries.jsonl")
+        subprocess.run([staylog, "log", "add", entries, "--data", str(tmp_path / "data")], check=True)
+        script = "\n".join(["sleep 1", *commands]).replace(LEDGER, url)
+        done = subprocess.run(["bash", "-euc", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("/log: clean") == 2
+    assert "copy has the log" in done.stdout
+    # The operator is gone now.
+    report = [staylog, "audit", "report", "--state", "audit", "--out", "report.html"]
+    subprocess.run(report, cwd=tmp_path, check=True)
+    assert "<svg" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_the_auditors_guide_explains_every_finding() -> None:
+    text = (ROOT / "docs/guides/auditor.md").read_text("utf-8")
+    codes = {*PAIRS, *ALONE, "batch_too_long", "issuer_untrusted", "map_root_mismatch", "log_forked", "rolled_back"}
+    codes |= {"tile_mismatch", "bundle_mismatch", "log_not_shown", "text_withheld", "postdated"}
+    assert codes <= set(re.findall(r"`([a-z_]+)`", text))
+
+
 @pytest.mark.parametrize("guide", GUIDES)
 def test_the_codes_that_a_guide_explains_exist(guide: str) -> None:
     text = (ROOT / f"docs/guides/{guide}.md").read_text("utf-8")
@@ -93,7 +121,7 @@ def test_the_codes_that_a_guide_explains_exist(guide: str) -> None:
         assert named - ours <= CODES.keys()
 
 
-@pytest.mark.parametrize("guide", GUIDES)
+@pytest.mark.parametrize("guide", [*GUIDES, "auditor"])
 def test_a_guide_promises_no_more_than_evidence(guide: str) -> None:
     text = (ROOT / f"docs/guides/{guide}.md").read_text("utf-8").lower()
     assert "immutable" not in text
