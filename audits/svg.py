@@ -77,7 +77,8 @@ class Axes:
             parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
             parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{spelled(value)}</text>')
         parts.append(f'{body}<path class="base" d="M{LEFT} {FLOOR}H{WIDTH - RIGHT}"/>')
-        for at in range(0, len(self.labels), max(-(-(len(self.labels) - 1) // 3), 1)):
+        last = len(self.labels) - 1
+        for at in sorted({0, last // 2, last}):
             # Centred below the last of many bins, a label would leave the plot.
             anchor, x = ("middle", self.x(at)) if self.x(at) < WIDTH - 36 else ("end", WIDTH - RIGHT)
             parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 7}" text-anchor="{anchor}">{visible(self.labels[at])}</text>')

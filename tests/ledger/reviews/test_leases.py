@@ -15,6 +15,7 @@ from ledger.folder import open_ledger
 from ledger.identity.issuers import distrust
 from ledger.reviews import bookings, pending, verification, worker
 from ledger.reviews.admission import Submission, admit
+from ledger.reviews.desk import Desk
 from ledger.reviews.verification import Shown
 from ledger.reviews.worker import Worker
 from ledger.store.rows import run
@@ -153,24 +154,31 @@ class Killed(BaseException):
     """As the end of a process: nobody catches it."""
 
 
-def killed_after(monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> Callable[[], None]:
-    """The process ends when this is done, and before whatever comes next."""
-    real = getattr(where, name)
+def killed_after(hosted: Hosted, monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> Callable[[], None]:
+    """The process ends when this is done, and before whatever comes next. Workers of other services, which other tests
+    have left running in this process, go on."""
+    real, store = getattr(where, name), hosted.reviewing.ledger.store
 
-    async def then_die(*arguments: Any) -> Any:
-        await real(*arguments)
-        raise Killed
+    def end(desk: Desk) -> None:
+        if desk.store is store:
+            raise Killed
 
-    def then_die_at_once(*arguments: Any) -> Any:
-        real(*arguments)
-        raise Killed
+    async def then_die(desk: Desk, *arguments: Any) -> Any:
+        done = await real(desk, *arguments)
+        end(desk)
+        return done
+
+    def then_die_at_once(desk: Desk, *arguments: Any) -> Any:
+        done = real(desk, *arguments)
+        end(desk)
+        return done
 
     monkeypatch.setattr(where, name, then_die if asyncio.iscoroutinefunction(real) else then_die_at_once)
     return monkeypatch.undo
 
 
 def die(hosted: Hosted, monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> None:
-    undo = killed_after(monkeypatch, where, name)
+    undo = killed_after(hosted, monkeypatch, where, name)
     with pytest.raises(Killed):
         hosted.work()
     undo()
