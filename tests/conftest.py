@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.engines import database_url, postgres  # noqa: F401 (fixtures)
+from tests.engines import database_url, new_database_url, postgres, tables  # noqa: F401 (fixtures)
 from tests.network import Authority, Neighbourhood
 from tests.running import running, writer  # noqa: F401 (fixtures)
 

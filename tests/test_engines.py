@@ -7,6 +7,7 @@ from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
+from ledger.store.tables import metadata
 from tests.engines import PostgresServer
 
 
@@ -25,11 +26,25 @@ def test_each_engine_answers_with_its_version(database_url: str) -> None:
 
 
 @pytest.mark.parametrize("time", [1, 2])
-def test_the_database_is_empty_each_time(database_url: str, time: int) -> None:
+def test_the_tables_are_as_new_and_empty_each_time(database_url: str, time: int) -> None:
     engine = create_engine(database_url, poolclass=NullPool)
-    assert inspect(engine).get_table_names() == []
+    found = inspect(engine).get_table_names()
+    assert {*metadata.tables} <= {*found}
+    assert "seen" not in found
+    assert all(ask(database_url, f"SELECT count(*) FROM {name}") == 0 for name in metadata.tables)
     ask(database_url, "CREATE TABLE seen (time INTEGER)", f"INSERT INTO seen VALUES ({time}) RETURNING time")
-    assert inspect(engine).get_table_names() == ["seen"]
+    ask(database_url, "DROP TABLE entry", "INSERT INTO known VALUES ('k', 1) RETURNING 1")
+
+
+def test_whoever_still_has_the_last_database_open_is_thrown_out(postgres: PostgresServer) -> None:
+    url = postgres.emptied("left_open")
+    with create_engine(url, poolclass=NullPool).connect() as user:
+        user.execute(text("SELECT * FROM entry"))
+        assert postgres.emptied("left_open") == url
+        with pytest.raises(OperationalError, match="terminating connection"):
+            user.execute(text("SELECT 1"))
+    assert ask(url, "SELECT count(*) FROM entry") == 0
+    postgres.drop("left_open")
 
 
 def test_a_database_is_dropped_under_its_users(postgres: PostgresServer) -> None:

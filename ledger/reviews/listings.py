@@ -3,6 +3,7 @@ the operator, and later by the crawler."""
 
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from sqlalchemy import Connection
@@ -27,6 +28,12 @@ _ALL = "SELECT host_did, listing_id, timezone, booking_endpoint, source FROM hos
 _NOWHERE = {"localtime", "posixrules", "Factory"}
 
 
+@cache
+def _zones() -> set[str]:
+    """Once: it takes a walk through a thousand files."""
+    return available_timezones() - _NOWHERE
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """Either may not be known."""
@@ -49,7 +56,7 @@ def add_listing(
         check_listing_id(listing_id)
     except ValueError as error:
         raise Misconfigured("listing_invalid", f"{listing_id!r} is not a listing id: {error}") from None
-    if zone is not None and zone not in available_timezones() - _NOWHERE:
+    if zone is not None and zone not in _zones():
         raise Misconfigured("listing_invalid", f"{zone!r} is not a time zone of the IANA database, as Europe/London")
     endpoint = None if booking_endpoint is None else _checked(booking_endpoint)
     if zone is None and endpoint is None:

@@ -15,9 +15,11 @@ from ledger.store.engine import Store
 def migrate(store: Store) -> None:
     """Bring the database to the newest revision, in one transaction that other processes wait for."""
     with as_file(files("migrations")) as scripts, store.write() as connection:
-        known = {script.revision for script in ScriptDirectory(str(scripts)).walk_revisions()}
+        directory = ScriptDirectory(str(scripts))
         found = revision(connection)
-        if found not in {None, *known}:
+        if found == directory.get_current_head():
+            return
+        if found not in {None, *(script.revision for script in directory.walk_revisions())}:
             raise Misconfigured(
                 "database_outdated", f"the database has revision {found}, which this version of Staylog does not know"
             )

@@ -92,8 +92,8 @@ def test_the_statistics_are_those_of_the_record(kind: str) -> None:
             standalone(encoded(answer), host=host)
 
 
-# 12 runs of 1,000 lies; the runs are what parallel workers share.
-LIES = 1000
+# 12 runs of 500 lies; the runs are what parallel workers share.
+LIES = 500
 
 
 @pytest.mark.parametrize("seed", range(12))
