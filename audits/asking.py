@@ -43,30 +43,58 @@ class Asking:
         missing may have been redacted, and it says so in entries that come now."""
         wanted, asked = dict.fromkeys(hosts), self._asked
         for _ in range(ROUNDS):
-            wanted |= dict.fromkeys(self._hosts_of_missing().values())
+            missing = self._last_missing()
+            wanted |= dict.fromkeys(missing)
             for host in wanted:
-                if host not in asked:
+                if self._is_open(host, missing):
                     self._progress("answers", len(asked), len(wanted))
                     asked[host] = self._ask(host, audited)
-            left_out = any(each is not None and (each.withheld or each.hidden) for each in asked.values())
-            if not left_out and not self._replayer.missing:
+            if not missing and not any(each is not None and each.is_unclear for each in asked.values()):
                 break
             audited = self._follow(audited)
-            if asked.keys() >= set(self._hosts_of_missing().values()):
+            if self._replayer.size < audited.size:
+                # What follows could not be read, and nothing is known any more.
+                self._miss_texts()
+                return audited
+            missing = self._last_missing()
+            if not any(self._is_open(host, missing) for host in {*wanted, *missing}):
                 break
         self._report()
         return audited
 
     def _ask(self, host: str, audited: Audited) -> beside.Asked | None:
-        fold = self._replayer.rules.replay.hosts.get(host)
-        return beside.ask(self._source, host, fold, self._log, audited, self._findings)
+        fold, earlier = self._replayer.rules.replay.hosts.get(host), self._asked.get(host)
+        return beside.ask(self._source, host, fold, self._log, audited, self._findings, earlier)
+
+    def _is_open(self, host: str, missing: Mapping[str, int]) -> bool:
+        """Whether it is still to be asked about: for the first time, or since what is missing came later, or the answer
+        was of another moment."""
+        if host not in self._asked:
+            return True
+        answer = self._asked[host]
+        return answer is not None and (answer.bare is not None or missing.get(host, -1) >= answer.size)
+
+    def _last_missing(self) -> dict[str, int]:
+        """By host, the last entry whose text is missing."""
+        last: dict[str, int] = {}
+        for part, host in self._hosts_of_missing().items():
+            last[host] = max(self._replayer.missing[part], last.get(host, -1))
+        return last
+
+    def _miss_texts(self) -> None:
+        for each in self._asked.values():
+            if each is not None and each.is_unclear:
+                self._findings.miss(f"texts of {each.host} that are left out: whether the log has redacted them since")
 
     def _report(self) -> None:
         for index in sorted(self._replayer.mismatched):
             self._findings.miss(f"the text of entry {index}: its bundle opens it otherwise than was committed to")
         for each in self._asked.values():
-            if each is not None:
-                beside.report_texts(each, self._is_redacted, self._findings)
+            if each is None:
+                continue
+            beside.report_texts(each, self._is_redacted, self._findings)
+            if each.bare is not None:
+                self._findings.miss(f"the answer without a proof about {each.host}: it changed each time")
         self._account_for_missing(self._asked)
 
     def _is_redacted(self, part: Part) -> bool:
@@ -82,7 +110,7 @@ class Asking:
         unclear: Counter[str] = Counter()
         for part, host in self._hosts_of_missing().items():
             answer = asked.get(host)
-            if answer is None:
+            if answer is None or self._replayer.missing[part] >= answer.size:
                 unclear[host] += 1
             elif part not in answer.withheld:
                 del self._replayer.missing[part]

@@ -7,10 +7,11 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from audits import beside, broken_rules, transition
 from audits.asking import Asking
+from audits.beside import NOT_LAST
 from audits.evidence import Audited, Fraud
 from audits.explaining import explain, went_back
 from audits.findings import Findings
@@ -21,7 +22,7 @@ from audits.result import Result, make_result
 from audits.source import Source
 from audits.state import State, opened
 from audits.texts import Texts
-from ledger.canon.times import format_time
+from ledger.canon.times import format_time, parse_time
 from ledger.errors import Malformed, NotFound, NotProved, NotStored, StaylogError
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
 from ledger.log.note import Verifier
@@ -37,12 +38,13 @@ SAMPLE = 20
 @dataclass(frozen=True, slots=True)
 class Options:
     """`policy` names the witnesses; `notes` are checkpoints that others saw; `hosts` are asked about besides those that
-    the checkpoint draws."""
+    the checkpoint draws; a log whose newest map head is older than `max_age` is not one that was audited in full."""
 
     policy: Policy | None = None
     notes: Sequence[str] = ()
     hosts: Sequence[str] = ()
     sample: int = SAMPLE
+    max_age: timedelta | None = None
 
 
 class Audit:
@@ -69,6 +71,8 @@ class Audit:
         self._pause = pause
         self._replayer = replayer or Replayer(state)
         self._tree = TileTree(state)
+        # Whether all that was replayed came from this source, and in this run.
+        self._all_now = self._replayer.size == 0
         self.findings = Findings()
         self._texts = Texts(source, self.findings)
         self._compared: int | None = None
@@ -92,16 +96,26 @@ class Audit:
                     raise
             except StaylogError as error:
                 self.findings.miss(f"all that is served beside the entries: {error}")
+            except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+                # Whatever is served, and whatever we did not think of: it must not keep what is proved from being told.
+                self.findings.miss(f"all that is served beside the entries: {error!r}")
             checkpoint = audited.checkpoint
         self._require_proofs()
         at = self._state.head_at(checkpoint.size)
+        self._require_young(at)
         given = (self._log, self._source, checkpoint, at, self._replayer, self.findings, self._witnesses)
         result = make_result(*given)
         self._keep(result)
         return result
 
+    def _require_young(self, at: str | None) -> None:
+        """A log says that it is alive, once a day at least."""
+        longest = self._options.max_age
+        if longest is not None and (at is None or self._clock() - parse_time(at) > longest):
+            self.findings.miss(f"what has happened lately: the newest map head is of {at or 'nobody knows when'}")
+
     def _hold_against_the_rest(self, audited: Audited) -> Audited:
-        self._compare(audited, self._state.get("compared") or 0)
+        self._compare(audited, self._marks().get(self._mark, 0))
         self._texts.look_again(self._replayer, audited)
         if self._replayer.ended is not None:
             return audited
@@ -124,13 +138,23 @@ class Audit:
     def _keep(self, result: Result) -> None:
         # What was found, or could not be looked at, is looked at again the next time.
         if self._compared is not None and self.findings.verdict == "clean":
-            self._state.put("compared", self._compared)
+            self._state.put("compared", {**self._marks(), self._mark: self._compared})
         if self._replayer.can_save:
             self._replayer.save()
         else:
             self._replayer.forget()
         self._state.put("audit", result)
         self._state.commit()
+
+    def _marks(self) -> dict[str, int]:
+        """How many entries the log had when all was compared, and clean: by source, and by whose times counted."""
+        return dict(self._state.get("compared") or {})
+
+    @property
+    def _mark(self) -> str:
+        policy = self._options.policy
+        witnesses = sorted(str(each.verifier) for each in policy.witnesses.values()) if policy is not None else []
+        return " ".join([self._source.name, *witnesses])
 
     def told(self, result: Result) -> Result:
         """The result once the files of the findings are written."""
@@ -159,13 +183,8 @@ class Audit:
     def _read(self, note: str, checkpoint: Checkpoint, *, again: bool = False) -> Audited | None:
         """Replay what is new, up to the checkpoint; None if what is served does not lead to it."""
         reading, replayer = Reading(self._source, checkpoint.size, self._own_leaves), self._replayer
-        audited, trouble = Audited(note, checkpoint, self._tree, reading.entries, self._state.root_at), ""
-        try:
-            for entries, texts in self._texts.with_bundles(reading, replayer.size):
-                replayer.feed(entries, texts)
-                self._progress("entries", replayer.size, checkpoint.size)
-        except (Malformed, NotFound) as error:
-            trouble = str(error)
+        audited = Audited(note, checkpoint, self._tree, reading.entries, self._state.root_at, self._is_whole)
+        trouble = self._feed(reading)
         self._state.write_tiles(replayer.appender.take_rows())
         if not trouble and replayer.appender.root() == checkpoint.root:
             if replayer.can_save:
@@ -174,7 +193,8 @@ class Audit:
             self._prove_breaks(audited)
             return audited
         trouble = trouble or "those that are served hash to another tree"
-        explained = explain(audited, replayer.size, reading, trouble, self._log, self._state, self.findings)
+        given = (audited, replayer.size, reading, trouble, self._log, self._state, self.findings)
+        explained = explain(*given, all_now=self._all_now)
         # What was replayed may be the wrong history; the checkpoints that were seen stay.
         self._forget()
         if explained:
@@ -184,9 +204,33 @@ class Audit:
             return None
         return self._read(note, checkpoint, again=True)
 
+    def _feed(self, reading: Reading) -> str:
+        """Replay what is new; why that did not come to its end, if it did not."""
+        patience = PATIENCE
+        while True:
+            try:
+                for entries, texts in self._texts.with_bundles(reading, self._replayer.size):
+                    self._replayer.feed(entries, texts)
+                    self._progress("entries", self._replayer.size, reading.size)
+                return ""
+            except Malformed as error:
+                return str(error)
+            except NotFound as error:
+                # Of several processes one may not have yet what another one has published.
+                patience -= 1
+                if not patience:
+                    return str(error)
+                time.sleep(self._pause)
+
+    def _is_whole(self, size: int) -> bool:
+        """Whether the last leaf of the tree of that size is a map head; behind what ended the replay nobody knows."""
+        ended = self._replayer.ended
+        return ended is not None and size > ended or self._state.root_at(size) is not None
+
     def _forget(self) -> None:
         self._replayer.forget()
         self._tree = TileTree(self._state)
+        self._all_now = True
 
     def _went_back(self, note: str, checkpoint: Checkpoint) -> bool:
         """Whether what is served is smaller than what was audited before, whose tree is kept here."""
@@ -210,7 +254,9 @@ class Audit:
             # The larger ones are in the list.
             found.figures["checkpoints"] += size <= above
         sizes = [size for size, _, _, _ in seen]
-        notes = beside.listed(self._source, above, sizes, self._log, audited, found)
+        listed = beside.listed(self._source, above, sizes, self._log, audited, found)
+        # Only cosignatures are looked at again: there may be as many as entries.
+        notes = [note for note in listed if options.policy is not None]
         for other in [each.fraud.evidence["older"] for each in found.found if each.fraud.kind == "fork"]:
             # It may not be listed the next time.
             self._state.see(open_checkpoint(other, self._log), other, format_time(self._clock()), "")
@@ -246,8 +292,7 @@ class Audit:
     def _prove_breaks(self, audited: Audited) -> None:
         breaks, replay = [*self._replayer.breaks], self._replayer.rules.replay
         if replay.batch and self._replayer.ended is None:
-            claim = "the last leaf of the checkpoint is not a map head"
-            breaks.append(["map_head_not_last", audited.size - 1, claim, 1])
+            breaks.append(["map_head_not_last", audited.size - 1, NOT_LAST.format(audited.size), 1])
         if replay.origin not in (None, self._log.name):
             breaks.append(["origin_mismatch", 0, f"the genesis is of {replay.origin}, not of {self._log.name}", 1])
         for done, (code, index, message, count) in enumerate(breaks):

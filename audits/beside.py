@@ -1,21 +1,20 @@
 """What is served beside the entries of a log, held against the replayed tree: checkpoints, tiles, texts, answers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nsmallest
 
-from audits import clocks, served
+from audits import broken_rules, clocks, served
 from audits.answer import parse_answer
 from audits.evidence import Audited
-from audits.face import Part, same_json, verify_plain
+from audits.face import Part, is_of_some_moment, of_unconfirmed, verify_plain
 from audits.findings import Findings
 from audits.forks import prove_fork
 from audits.reading import Reading, read_answer, read_bare, read_checkpoints
 from audits.replayer import Progress
 from audits.resources import prove_resource
 from audits.source import Source, ahead
-from ledger.canon import strict_json
 from ledger.errors import Malformed, NotProved, StaylogError, Unavailable
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
 from ledger.log.cosignature import cosignatures
@@ -28,6 +27,11 @@ from ledger.log.tiles import HEIGHT, parse_tile_path, tile_id, tile_resources
 
 # Where texts are missing: by review and part, the index of the entry that commits to them.
 Missing = dict[Part, int]
+NOT_LAST = "the last leaf of the checkpoint of {} entries is not a map head"
+# How many reviews are listed for who asks for nothing in particular.
+BARE = 20
+# So often such an answer may be of no moment that the log had.
+DOUBTS = 2
 
 
 def hold_against(note: str, log: Verifier, audited: Audited, findings: Findings) -> None:
@@ -41,29 +45,29 @@ def _compare(checkpoint: Checkpoint, note: str, log: Verifier, audited: Audited,
         findings.miss(f"what the log signed beyond {audited.size} entries: a checkpoint of {checkpoint.size} is known")
     elif checkpoint.size and audited.root(checkpoint.size) != checkpoint.root:
         findings.add(prove_fork(note, audited.note, log, audited.tree))
+    elif checkpoint.size and not audited.is_whole(checkpoint.size):
+        smaller, last = Audited(note, checkpoint, audited.tree, audited.entries), checkpoint.size - 1
+        findings.add(broken_rules.prove(smaller, "map_head_not_last", last, NOT_LAST.format(checkpoint.size)), last)
 
 
 def listed(
     source: Source, above: int, seen: Iterable[int], log: Verifier, audited: Audited, findings: Findings
-) -> list[str]:
+) -> Iterator[str]:
     """Hold all checkpoints that the log lists against its tree, those up to `above` excepted, and give them back. Those
     of the sizes `seen` must be among them: every checkpoint that was signed is to be kept."""
-    notes, lacking = [], {size for size in seen if above < size <= audited.size}
+    lacking = {size for size in seen if above < size <= audited.size}
     try:
-        for note in read_checkpoints(source, above):
+        for note in read_checkpoints(source, above, audited.size):
             checkpoint = open_checkpoint(note, log)
-            # The log may have gone on since.
-            if checkpoint.size <= audited.size:
-                _compare(checkpoint, note, log, audited, findings)
-                findings.figures["checkpoints"] += 1
-                lacking.discard(checkpoint.size)
-                notes.append(note)
+            _compare(checkpoint, note, log, audited, findings)
+            findings.figures["checkpoints"] += 1
+            lacking.discard(checkpoint.size)
+            yield note
     except StaylogError as error:
         findings.miss(f"the list of signed checkpoints: {error}")
-        return notes
+        return
     if lacking:
         findings.miss(f"the list of signed checkpoints: it lacks that of {min(lacking)} entries, which was seen")
-    return notes
 
 
 def times(
@@ -136,27 +140,43 @@ def sample(hosts: Iterable[str], root: bytes, count: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was answered about a host, with a proof and without, and the texts that one of these leaves out."""
+    """What was answered about a host when the log had `size` entries, with a proof and without, and the texts that one
+    of these leaves out. `bare` came without asking for anything in particular, and is not of that size: it may be of a
+    later one. `since` is how many events the host had when it was asked about for the first time, and `doubts` how
+    often what had come was of no moment since."""
 
     host: str
+    size: int
     documents: list[bytes]
     withheld: Missing
     # An answer without a proof, and the texts that it leaves out.
     hidden: list[tuple[bytes, set[Part]]]
+    bare: bytes | None
+    since: int
+    doubts: int
+
+    @property
+    def is_unclear(self) -> bool:
+        return bool(self.withheld or self.hidden or self.bare is not None)
 
 
 def ask(
-    source: Source, host: str, fold: HostFold | None, log: Verifier, audited: Audited, findings: Findings
+    source: Source,
+    host: str,
+    fold: HostFold | None,
+    log: Verifier,
+    audited: Audited,
+    findings: Findings,
+    earlier: Asked | None = None,
 ) -> Asked | None:
     """Hold what is served about a host against the log; None if it cannot be read or is wrong. Whether a text may be
-    left out is only known later: it may have been redacted just now."""
+    left out, and of which moment an answer is, is only known later, when it is asked again."""
     events = fold.members()["events"] if fold is not None else 0
     try:
         documents, faces = read_answer(source, host, audited.size, events)
         bare = read_bare(source, host)
         answers = [parse_answer(document) for document in documents]
         checkpoint = open_checkpoint(answers[0].checkpoint, log)
-        of_now = strict_json.loads(bare)
     except StaylogError as error:
         findings.miss(f"the answer about {host}: {error}")
         return None
@@ -164,25 +184,37 @@ def ask(
     if checkpoint.size != audited.size:
         findings.miss(f"the answer about {host}: it is of {checkpoint.size} entries, not of {audited.size}")
         return None
-    findings.figures["answers"] += 1
-    # Whoever asks for nothing in particular is told of now, which is the same while the host has no new events.
-    same = isinstance(of_now, dict) and same_json((of_now.get("statistics") or {}).get("events", 0), events)
-    plains = [(face, 100) for face in faces] + ([(bare, 20)] if same else [])
+    findings.figures["answers"] += earlier is None
     wrong, hidden = None, list[tuple[bytes, set[Part]]]()
     try:
         report = served.verify_served(documents, log, host)
-        for wrong, least in plains:
+        for wrong in faces:
             parts = set[Part]()
-            verify_plain(wrong, answers, parts, least)
-            # By default no texts of unconfirmed reviews are shown: nothing follows from those that are not there.
-            if wrong is not bare:
-                hidden.append((wrong, parts))
+            verify_plain(wrong, answers, parts)
+            hidden.append((wrong, parts))
     except (NotProved, Malformed) as error:
         what = "the answer about" if wrong is None else "the answer without a proof about"
         findings.add(served.prove(error.code, f"{what} {host}: {error}", host, documents, wrong))
         return None
-    events_shown = [event for answer in answers for event in answer.events]
-    return Asked(host, documents, _withheld(report.texts, events_shown), [each for each in hidden if each[1]])
+    since, doubts = (events, 0) if earlier is None else (earlier.since, earlier.doubts)
+    unsettled: bytes | None = None
+    try:
+        parts = set[Part]()
+        verify_plain(bare, answers, parts, BARE)
+        hidden.append((bare, parts - of_unconfirmed(answers)))
+    except (NotProved, Malformed) as error:
+        if earlier is None or earlier.bare is None:
+            unsettled = bare
+        elif not is_of_some_moment(earlier.bare, answers, since):
+            # Once it may have come from a process that lags behind, and is of a moment before.
+            unsettled, doubts = bare, doubts + 1
+        if doubts == DOUBTS:
+            what = f"the answer to who asks for nothing in particular about {host}"
+            findings.add(served.prove(error.code, f"{what}: {error}", host, documents, bare))
+            return None
+    shown = [event for answer in answers for event in answer.events]
+    left = [each for each in hidden if each[1]]
+    return Asked(host, audited.size, documents, _withheld(report.texts, shown), left, unsettled, since, doubts)
 
 
 def withheld(documents: Sequence[bytes], host: str, log: Verifier) -> Missing:

@@ -4,6 +4,7 @@ import gc
 import json
 import traceback
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,12 @@ def audit() -> None:
 @click.option(
     "--sample", type=click.IntRange(0, 10_000), default=SAMPLE, show_default=True, help="Hosts that are drawn."
 )
+@click.option(
+    "--max-age",
+    type=click.FloatRange(0, 1_000_000),
+    metavar="HOURS",
+    help="How old the newest map head may be; 25 is fair.",
+)
 @click.option("--out", type=FOLDER, help=f"Where fraud proofs go.  [default: {FINDINGS} in the state, or here]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def run(
@@ -78,6 +85,7 @@ def run(
     seen: Sequence[Path],
     hosts: Sequence[str],
     sample: int,
+    max_age: float | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -94,7 +102,8 @@ def run(
     gc.set_threshold(YOUNG_OBJECTS)
     try:
         log = Verifier.parse(vkey)
-        options = Options(_policy(policy), [_note(path) for path in seen], [did.check(host) for host in hosts], sample)
+        asked = ([_note(path) for path in seen], [did.check(host) for host in hosts], sample)
+        options = Options(_policy(policy), *asked, timedelta(hours=max_age) if max_age is not None else None)
         with progress_bar("audit") as (progress, say), opened(state, log) as kept:
             checking = Audit(open_source(where, say), log, kept, options, progress)
             result = checking.run()

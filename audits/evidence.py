@@ -44,13 +44,15 @@ class Fraud:
 @dataclass(frozen=True, slots=True)
 class Audited:
     """A tree that was read to its end: its signed checkpoint, its hashes, and its entries [start, stop) on demand.
-    `known` has roots of smaller trees that were worked out before."""
+    `known` has roots of smaller trees that were worked out before; `is_whole` tells which smaller trees end in a map
+    head, as far as that was looked at."""
 
     note: str
     checkpoint: Checkpoint
     tree: TileTree
     entries: Callable[[int, int], Iterable[bytes]]
     known: Callable[[int], bytes | None] = lambda _size: None
+    is_whole: Callable[[int], bool] = lambda _size: True
 
     @property
     def size(self) -> int:

@@ -33,10 +33,18 @@ def went_back(
 
 
 def explain(
-    audited: Audited, replayed: int, reading: Reading, trouble: str, log: Verifier, state: State, findings: Findings
+    audited: Audited,
+    replayed: int,
+    reading: Reading,
+    trouble: str,
+    log: Verifier,
+    state: State,
+    findings: Findings,
+    *,
+    all_now: bool,
 ) -> bool:
-    """Why the entries that were read, `replayed` of them, do not lead to the signed root. False if what is served now
-    is right, so that what was read before was not."""
+    """Why the entries that were read, `replayed` of them, do not lead to the signed root; `all_now` if all were read
+    from this source just now. False if what is served now may be right, and what was read before was not."""
     tree = TileTree(reading)
     try:
         shown = tree.root(audited.size) == audited.checkpoint.root
@@ -53,6 +61,8 @@ def explain(
         except NotFound as error:
             findings.miss(f"the entries: {error}")
             return True
+    if not all_now:
+        return False
     if replayed == audited.size:
         findings.add(prove_unshown(audited))
     else:

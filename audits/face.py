@@ -7,6 +7,7 @@ from audits.answer import Answer
 from ledger.canon import strict_json
 from ledger.errors import Malformed, NotProved
 from ledger.log.face import Event, history, statistics, summary
+from ledger.log.record import HostFold
 
 # A review by its index, and which of its texts.
 Part = tuple[int, str]
@@ -43,6 +44,36 @@ def verify_plain(data: bytes, proved: Sequence[Answer], hidden: set[Part] | None
         raise NotProved("history_mismatch", "review_history does not begin with the newest reviews, or ends too early")
 
 
+def of_unconfirmed(proved: Sequence[Answer]) -> set[Part]:
+    """The texts that are shown to those alone who ask for all."""
+    reviews = history([event for answer in proved for event in answer.events])
+    hidden = [review["index"] for review in reviews if review["verification_level"] == "unconfirmed"]
+    return {(index, part) for index in hidden for part in ("text", "response")}
+
+
+def is_of_some_moment(data: bytes, proved: Sequence[Answer], since: int) -> bool:
+    """Whether an answer without a proof says what the log said of the host when it had `since` events, or some more, of
+    those that were proved later. Its texts may have gone since then."""
+    host, events = proved[0].face["host_did"], [event for answer in proved for event in answer.events]
+    fold = HostFold(host)
+    for count in range(len(events) + 1):
+        if count:
+            fold.add(events[count - 1].index, events[count - 1].entry)
+        if count >= since and _is_of(data, host, fold.members() if count else None, events[:count]):
+            return True
+    return False
+
+
+def _is_of(data: bytes, host: str, record: dict[str, Any] | None, events: Sequence[Event]) -> bool:
+    try:
+        face = strict_json.loads(data)
+        _compare_summary(face, host, record)
+        _compare_history(face, events, set(), gone=True)
+    except (AttributeError, Malformed, NotProved, TypeError):
+        return False
+    return True
+
+
 def _compare_summary(face: dict[str, Any], host: str, record: dict[str, Any] | None) -> None:
     for name, value in summary(host, record).items():
         if name not in face or not same_json(face[name], value):
@@ -51,7 +82,9 @@ def _compare_summary(face: dict[str, Any], host: str, record: dict[str, Any] | N
         raise NotProved("face_mismatch", "the statistics are not those of the record")
 
 
-def _compare_history(face: dict[str, Any], events: Sequence[Event], hidden: set[Part] | None = None) -> None:
+def _compare_history(
+    face: dict[str, Any], events: Sequence[Event], hidden: set[Part] | None = None, *, gone: bool = False
+) -> None:
     listed = face.get("review_history")
     if not isinstance(listed, list) or not all(isinstance(review, dict) for review in listed):
         raise NotProved("history_mismatch", "review_history is a list of reviews")
@@ -69,6 +102,8 @@ def _compare_history(face: dict[str, Any], events: Sequence[Event], hidden: set[
                 continue  # a redacted response may be listed as none at all
             if name not in got or not same_json(got[name], value):
                 part = _left_out(name, value, got.get(name, ""))
+                if part is None and gone:
+                    part = _left_out(name, got.get(name), value)
                 if part is None or hidden is None:
                     raise NotProved(
                         "history_mismatch", f"{want['review_id']}: the member {name} differs from the event"
@@ -80,7 +115,7 @@ def _left_out(name: str, value: Any, given: Any) -> str | None:
     """Which text of a review is not there, if that is all that differs in this member."""
     if name == "review_text" and given is None:
         return "text"
-    without = {**value, "response_text": None} if name == "host_response" and value is not None else None
+    without = {**value, "response_text": None} if name == "host_response" and isinstance(value, dict) else None
     return "response" if without is not None and (given is None or same_json(given, without)) else None
 
 

@@ -194,7 +194,7 @@ class Mirror:
         try:
             newer = [
                 note
-                for note in read_checkpoints(self._source, above)
+                for note in read_checkpoints(self._source, above, size)
                 if above < open_checkpoint(note, self._log).size <= size
             ]
         except (Malformed, NotFetched, NotFound, NotProved) as error:

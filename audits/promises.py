@@ -32,11 +32,11 @@ def judge(intake: Mapping[str, Any], status: Mapping[str, Any] | None, key: byte
     if (decision := _decision(said, status, key)) is not None:
         report.proved.append(decision)
         return report
-    if now <= end + GRACE:
+    if now - end <= GRACE:
         raise NotProved(
             "promise_open", f"there is time until {said['decide_by']}, and an hour for a decision under way"
         )
-    if status is None and now >= parse_time(said["received_at"]) + TOLD:
+    if status is None and now - parse_time(said["received_at"]) >= TOLD:
         raise NotProved("too_old", f"a ledger tells what it decided for {TOLD.days} days, and these are over")
     raise NotProved("promise_broken", f"{signer} promised a decision by {said['decide_by']}, and {_lack(status)}")
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
@@ -132,22 +133,29 @@ def _index(value: Any) -> int:
     return value
 
 
-def read_checkpoints(source: Source, above: int) -> Iterator[str]:
-    """Every checkpoint that the log lists as signed and that is larger than `above`, the largest first."""
-    before, below = "", MAX_INTEGER
+def read_checkpoints(source: Source, above: int, most: int = MAX_INTEGER - 1) -> Iterator[str]:
+    """Every checkpoint that the log lists as signed and that is larger than `above`, but not than `most`, the largest
+    first. They get smaller and smaller, so that the list has an end whoever serves it."""
+    before = most + 1
     while True:
-        value = strict_json.loads(source.get(f"v1/log/checkpoints?count={LISTED}{before}"))
+        value = strict_json.loads(source.get(f"v1/log/checkpoints?count={LISTED}&before={before}"))
         try:
             listed = [(_index(each["size"]), str(each["checkpoint"])) for each in value["checkpoints"]]
             following = None if value["next"] is None else _index(value["next"])
         except (KeyError, TypeError) as error:
             raise Malformed("answer_malformed", f"the list of checkpoints cannot be read: {error!r}") from None
-        yield from (note for size, note in listed if size > above)
-        if following is None or not listed or listed[-1][0] <= above:
+        if any(first <= second for (first, _), (second, _) in pairwise(listed)):
+            raise Malformed("answer_malformed", "the list of checkpoints is not in order")
+        if any(note.split("\n")[1:2] != [str(size)] for size, note in listed):
+            raise Malformed("answer_malformed", "the list of checkpoints has one of another size than it says")
+        # A copy has them all in one file, whatever is asked.
+        asked = [(size, note) for size, note in listed if size < before]
+        yield from (note for size, note in asked if size > above)
+        if following is None or not asked or asked[-1][0] <= above:
             return
-        if following >= below:
-            raise Malformed("answer_malformed", "the list of checkpoints has no end")
-        before, below = f"&before={following}", following
+        if following != asked[-1][0]:
+            raise Malformed("answer_malformed", "the list of checkpoints does not go on where it broke off")
+        before = following
 
 
 def host_path(host: str) -> str:
@@ -166,9 +174,11 @@ def read_answer(source: Source, host: str, size: int, count: int) -> tuple[list[
             raise
         parts = [source.get(f"{query}&proof=page&from={start}&count={PAGE}") for start in range(0, count, PAGE)]
         return parts, [source.get(f"{query}&limit={LISTED}")]
+    asked, plain = source.get(f"{query}&limit={LISTED}"), _member(document, "plain")
     # A copy has one file for whatever is asked about a host; what was answered in several parts lies in members.
-    pages, plain = _member(document, "pages"), _member(document, "plain")
-    asked = source.get(f"{query}&limit={LISTED}") if plain is None else json.dumps(plain).encode()
+    if asked == document and plain is not None:
+        asked = json.dumps(plain).encode()
+    pages = _member(document, "pages")
     parts = [json.dumps(page).encode() for page in pages] if isinstance(pages, list) and pages else [document]
     return parts, [document, asked]
 

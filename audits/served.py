@@ -13,7 +13,7 @@ from audits.face import verify_plain
 from audits.report import Report
 from audits.verify import verify_answer, verify_pages
 from ledger.canon import strict_json
-from ledger.errors import Malformed, NotProved
+from ledger.errors import BrokenRule, Malformed, NotProved
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
 from ledger.log.note import Verifier
 
@@ -42,9 +42,13 @@ CODES = {
 
 def verify_served(documents: Sequence[bytes], log: Verifier, host: str) -> Report:
     """An answer in one document, or in pages, for which all texts were asked."""
-    if len(documents) == 1 and parse_answer(documents[0]).kind != "page":
-        return verify_answer(documents[0], log, host, kind="full", text="all")
-    return verify_pages(documents, log, host, text="all")
+    try:
+        if len(documents) == 1 and parse_answer(documents[0]).kind != "page":
+            return verify_answer(documents[0], log, host, kind="full", text="all")
+        return verify_pages(documents, log, host, text="all")
+    except BrokenRule as rule:
+        # Of all events none breaks a rule, or the log itself is wrong: some are left out, or have been changed.
+        raise NotProved("record_mismatch", f"no record follows from the events that are shown: {rule}") from None
 
 
 def prove(code: str, claim: str, host: str, documents: Sequence[bytes], plain: bytes | None = None) -> Fraud:

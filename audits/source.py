@@ -5,11 +5,13 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection, IncompleteRead
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
+from socket import SHUT_RDWR
+from threading import Event, Timer
 from typing import Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -17,7 +19,8 @@ from ledger.errors import Misconfigured, NotFetched, NotFound, Unavailable
 
 # 256 entries of 64 KiB, and what a host's full answer may have.
 MAX_BYTES = 24 << 20
-TIMEOUT = 30
+# Seconds without a byte, and for all of an answer: who sends one byte after the other would never end.
+TIMEOUT, DEADLINE = 30, 60
 TRIES = 4
 # As long as a service may ask us to wait; who asks for more is not reachable.
 MAX_WAIT = 120
@@ -90,8 +93,9 @@ class FolderSource:
     far = False
 
     def __init__(self, folder: Path) -> None:
-        self.name = str(folder)
         self._folder = folder.resolve()
+        # In full: by its name a source is known again.
+        self.name = str(self._folder)
 
     def get(self, path: str) -> bytes:
         file = self._folder.joinpath(*(unquote(part) for part in path.partition("?")[0].split("/")))
@@ -167,17 +171,39 @@ class WebSource:
     def _ask_by(self, connection: HTTPConnection, path: str) -> tuple[int, float | None, bytes]:
         headers = {"User-Agent": f"staylog/{version('staylog')}"}
         try:
-            connection.request("GET", f"{self._parts.path}/{path}", headers=headers)
-            with connection.getresponse() as response:
-                data = response.read(MAX_BYTES + 1)
-                if len(data) > MAX_BYTES:
-                    raise NotFetched("fetch_too_large", f"{self.name} sends more than {MAX_BYTES} bytes for {path}")
-                if response.length:
+            with _cut_off(connection) as is_cut_off:
+                connection.request("GET", f"{self._parts.path}/{path}", headers=headers)
+                with connection.getresponse() as response:
+                    data = response.read(MAX_BYTES + 1)
+                    if len(data) > MAX_BYTES:
+                        raise NotFetched("fetch_too_large", f"{self.name} sends more than {MAX_BYTES} bytes for {path}")
                     # Otherwise what was broken off on its way would pass for what was served.
-                    raise IncompleteRead(data, response.length)
+                    if response.length or is_cut_off():
+                        raise IncompleteRead(data, response.length)
         except BaseException:
             connection.close()
             raise
         self._idle.append(connection)
         wait = response.headers.get("Retry-After", "")
         return response.status, float(wait) if _SECONDS.fullmatch(wait) else None, data
+
+
+@contextmanager
+def _cut_off(connection: HTTPConnection) -> Iterator[Callable[[], bool]]:
+    """Nothing comes by the connection after the deadline; and whether that has come to pass."""
+    if connection.sock is None:
+        connection.connect()
+    passed, used = Event(), connection.sock
+
+    def cut() -> None:
+        passed.set()
+        with suppress(OSError):
+            used.shutdown(SHUT_RDWR)
+
+    timer = Timer(DEADLINE, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield passed.is_set
+    finally:
+        timer.cancel()

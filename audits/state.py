@@ -48,7 +48,7 @@ class State:
         self.folder = Path(self._temporary.name) if self._temporary is not None else folder or Path()
         self._connection = _open(self.folder / FILE, lasting=self._temporary is None)
         self._hosts: dict[str, tuple[bytes, bytes]] = {}
-        self._heads: list[tuple[int, str, bytes]] = []
+        self._heads: dict[int, tuple[str, bytes]] = {}
         try:
             self.reviews = DiskReviews(self._connection)
             if self.get("log") not in (None, str(log)):
@@ -68,7 +68,7 @@ class State:
         self.reviews.flush()
         rows = [(host, record, edge) for host, (record, edge) in self._hosts.items()]
         self._connection.executemany("INSERT OR REPLACE INTO host VALUES (?, ?, ?)", rows)
-        heads = [(*head, _sum(*head)) for head in self._heads]
+        heads = [(size, *head, _sum(size, *head)) for size, head in self._heads.items()]
         self._connection.executemany("INSERT OR REPLACE INTO head VALUES (?, ?, ?, ?)", heads)
         self._hosts.clear()
         self._heads.clear()
@@ -112,15 +112,21 @@ class State:
 
     def keep_head(self, size: int, at: str, root: bytes) -> None:
         """The time of the map head that ends the tree of `size` entries, and the root of that tree."""
-        self._heads.append((size, at, root))
+        self._heads[size] = at, root
 
     def head_at(self, size: int) -> str | None:
-        row = self._connection.execute("SELECT * FROM head WHERE size = ?", (size,)).fetchone()
-        return str(_sound(row)[1]) if row else None
+        head = self._head(size)
+        return head[0] if head is not None else None
 
     def root_at(self, size: int) -> bytes | None:
+        head = self._head(size)
+        return head[1] if head is not None else None
+
+    def _head(self, size: int) -> tuple[str, bytes] | None:
+        if size in self._heads:
+            return self._heads[size]
         row = self._connection.execute("SELECT * FROM head WHERE size = ?", (size,)).fetchone()
-        return bytes(_sound(row)[2]) if row else None
+        return (str(row[1]), bytes(_sound(row)[2])) if row else None
 
     def see(self, checkpoint: Checkpoint, note: str, at: str, source: str) -> None:
         """Remember a signed checkpoint for ever, and where it was the newest; the first note of it stays."""

@@ -7,7 +7,7 @@ from audits.findings import Findings
 from audits.reading import Reading, get_texts, read_texts
 from audits.replayer import Replayer
 from audits.source import Source, ahead
-from ledger.errors import Malformed, NotFound, StaylogError
+from ledger.errors import Malformed, NotFound, StaylogError, Unavailable
 from ledger.log.openings import Opening
 from ledger.log.tiles import WIDTH
 
@@ -44,6 +44,8 @@ class Texts:
             self._findings.miss("texts: the log does not serve its openings in bundles")
         except StaylogError as error:
             self._findings.miss(f"texts of bundle {number}: {error}")
+            # Who does not answer now will not answer for the next thousand.
+            self._served = not isinstance(error, Unavailable)
         return None
 
     def _read(self, number: int, data: bytes | None) -> dict[int, Opening] | None:

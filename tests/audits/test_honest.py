@@ -117,7 +117,7 @@ def test_a_long_list_of_checkpoints_and_a_host_in_pages_are_read_to_their_end() 
     with web_server(respond) as url, opened(None, LOG) as state:
         result = require_clean(audited(WebSource(url), state).run())
     assert result["figures"] == expected_figures(world.log)
-    assert asked.count("v1/log/checkpoints None True") == 1
+    assert asked.count("v1/log/checkpoints None True") == 2
     assert asked.count(f"v1/hosts/{HOSTS[0]}/reputation page False") == 3
 
 
@@ -153,9 +153,10 @@ READ = {
     "proved answer": "proof=full",
     "plain answer": r"reputation\?text=all&size=\d+&limit",
 }
+BARE = "reputation$"
 
 
-@pytest.mark.parametrize("pattern", READ.values(), ids=READ.keys())
+@pytest.mark.parametrize("pattern", [*READ.values(), BARE], ids=[*READ, "bare answer"])
 def test_texts_may_vanish_before_anything_is_read(service: Live, pattern: str) -> None:
     reviews = [service.review(host, f"text {number}") for number in range(2) for host in HOSTS]
     vanishing = Meanwhile(service.source(), pattern, lambda: [service.redact(review) for review in reviews])
@@ -171,7 +172,7 @@ def test_and_while_a_copy_is_made(service: Live, pattern: str, tmp_path: Path) -
     assert vanishing.times == 0
 
 
-@pytest.mark.parametrize("pattern", READ.values(), ids=READ.keys())
+@pytest.mark.parametrize("pattern", [*READ.values(), BARE], ids=[*READ, "bare answer"])
 def test_and_again_and_again(service: Live, pattern: str) -> None:
     """Each time that something is read a review comes in, and the one before it is redacted."""
     reviews = [service.review(HOSTS[0], "gone soon")]

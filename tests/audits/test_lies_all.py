@@ -4,6 +4,7 @@ from audits.contradictions import ALONE, PAIRS
 from audits.fraud import _KINDS
 from tests.audits import (
     test_lies,
+    test_lies_evading,
     test_lies_in_entries,
     test_lies_in_maps,
     test_lies_in_times,
@@ -14,6 +15,7 @@ from tests.audits.convicting import DECLARED, TOLD, Shown
 
 MODULES = (
     test_lies,
+    test_lies_evading,
     test_lies_in_entries,
     test_lies_in_maps,
     test_lies_in_times,

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,11 +11,15 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from nacl.signing import SigningKey
 
 from audits import check_commands
+from audits.promises import judge
 from ledger.canon import multikey
 from ledger.canon.times import format_time, parse_time
 from ledger.cli import main
+from ledger.errors import NotProved
+from ledger.identity import statements
 from tests.api.hosts_and_guests import add_host, asking, settle, state
 from tests.api.site import Person, Site, serving
 from tests.audits.honest import web_server
@@ -236,3 +240,20 @@ def test_what_cannot_be_checked_is_no_broken_promise(pending: Pending, tmp_path:
     pending.file.write_text("{")
     assert pending.check(late).exit_code == 2
     assert not pending.evidence.exists()
+
+
+@pytest.mark.parametrize(("received_at", "decide_by"), [("2026-01-01", "9999-12-31"), ("9999-12-31", "2026-01-02")])
+def test_no_date_is_too_large(received_at: str, decide_by: str) -> None:
+    """The ledger signs what it likes."""
+    key = SigningKey(b"\x07" * 32)
+    name, now = multikey.encode(bytes(key.verify_key)), datetime(2026, 11, 18, tzinfo=UTC)
+    said = {
+        "type": "IntakeReceipt",
+        "submission_sha256": "0" * 64,
+        "received_at": f"{received_at}T23:59:59Z",
+        "decide_by": f"{decide_by}T23:59:59Z",
+    }
+    intake = statements.sign(said, key, f"did:key:{name}#{name}", now=now)
+    with pytest.raises(NotProved) as refused:
+        judge(intake, None, bytes(key.verify_key), now)
+    assert refused.value.code == ("promise_open" if decide_by.startswith("9999") else "promise_broken")

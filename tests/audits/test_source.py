@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from types import SimpleNamespace
 
@@ -256,3 +256,38 @@ def test_what_is_no_address_is_refused(where: str) -> None:
 def test_a_log_may_be_named_by_its_origin(where: str) -> None:
     assert open_source(where).name == "http://ledger.example"
     assert open_source("https://ledger.example:8443/sub/log/").name == "https://ledger.example:8443/sub"
+
+
+class TestDeadline:
+    @pytest.mark.parametrize(
+        "head",
+        [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\n"],
+    )
+    def test_who_sends_one_byte_after_the_other_comes_to_an_end(
+        self, head: bytes, monkeypatch: pytest.MonkeyPatch, slept: list[float]
+    ) -> None:
+        """In the head, in a body of some length, or in one that ends with the connection: what was cut off is no body."""
+        monkeypatch.setattr(source_module, "DEADLINE", 0.3)
+
+        def drip(listener: socket.socket) -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                    threading.Thread(target=send, args=(connection,), daemon=True).start()
+                except OSError:
+                    return
+
+        def send(connection: socket.socket) -> None:
+            with closing(connection), suppress(OSError):
+                connection.sendall(head)
+                while True:
+                    connection.sendall(b"x")
+                    time.sleep(0.05)
+
+        with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+            threading.Thread(target=drip, args=(listener,), daemon=True).start()
+            began = time.monotonic()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            assert isinstance(refusal(lambda: WebSource(url).get("log/checkpoint")), Unavailable)
+            assert 0.3 * TRIES <= time.monotonic() - began < 10
+            listener.shutdown(socket.SHUT_RDWR)
