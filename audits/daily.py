@@ -29,9 +29,10 @@ class Daily:
         self.days: Days = days if days is not None else {}
 
     def add(self, entry: Entry, *, new_host: bool) -> None:
-        if entry.at is None:
+        at = entry.at
+        if at is None:
             return
-        date = entry.at[:10]
+        date = at[:10]
         day = self.days.get(date)
         if day is None:
             day = self.days[date] = _day()

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from audits.source import Source, ahead, get_tile
-from ledger.canon import strict_json
+from ledger.canon import base64, strict_json
 from ledger.canon.strict_json import MAX_INTEGER
 from ledger.errors import BadEntry, Malformed, NotFetched, NotFound
 from ledger.log.openings import Opening
@@ -121,10 +121,11 @@ def read_texts(data: bytes) -> dict[int, Opening]:
 
 
 def _opening(text: Any, salt: Any) -> Opening:
-    opening = Opening.parse({"text": text, "salt": salt})
+    if type(text) is not str or type(salt) is not str or not text:
+        raise TypeError("a text and its salt are strings, and the text is not empty")
     # What is not text has no bytes: ValueError.
-    opening.text.encode()
-    return opening
+    text.encode()
+    return Opening(text, base64.decode_hash(salt))
 
 
 def _index(value: Any) -> int:

@@ -14,7 +14,7 @@ from ledger.log.hostmap import map_key, map_value
 from ledger.log.openings import Opening, commitment
 from ledger.log.record import HostFold
 from ledger.log.tiles import WIDTH, Appender
-from ledger.log.tree import Edge, leaf_hash
+from ledger.log.tree import leaf_hash
 
 # What is lost at most when an audit is killed.
 SAVE_SECONDS = 20.0
@@ -39,11 +39,12 @@ class Replayer:
 
     def feed(self, entries: Sequence[bytes], texts: Mapping[int, Opening] | None) -> None:
         """The next entries of the log, and the openings that are served of them; None if none are."""
+        # Of those that mean nothing any more.
         leaves: list[bytes] = []
         for index, data in enumerate(entries, self.size):
             entry = self._add(index, data) if self.ended is None else None
-            leaves.append(leaf_hash(data) if entry is None else entry.leaf_hash)
             if entry is None:
+                leaves.append(leaf_hash(data))
                 continue
             if entry.type == "redaction":
                 self.missing.pop((entry.members["review"], entry.members["part"]), None)
@@ -54,10 +55,8 @@ class Replayer:
             if entry.type == "map_head":
                 self._state.keep_head(index + 1, entry.members["at"], self.rules.replay.tree.root())
                 if time.monotonic() - self._saved >= self._save_seconds:
-                    self.appender.extend(leaves)
-                    leaves.clear()
                     self.save()
-        self.appender.extend(leaves)
+        self.rules.replay.tree.extend(leaves)
 
     def look_again(self, number: int, entries: Sequence[bytes], texts: Mapping[int, Opening]) -> None:
         """The texts of a bundle that was replayed without them, or with others than were committed to."""
@@ -89,10 +88,11 @@ class Replayer:
 
     def save(self) -> None:
         replay = self.rules.replay
+        root = replay.tree.root()
         self._state.write_tiles(self.appender.take_rows())
         snapshot = {
             "size": self.size,
-            "edge": [node.hex() for node in replay.tree.nodes],
+            "root": root.hex(),
             "derived": replay.size,
             "map_root": replay.map.root().hex(),
             "origin": replay.origin,
@@ -126,8 +126,9 @@ class Replayer:
         self.texts = 0
         self._head_is_right = self._next_is_right = True
         self.daily = Daily()
-        self.rules = Rules(self._on_break, reviews=self._state.reviews, on_record=self._state.keep_host)
         self.appender = Appender(self._state)
+        kept = (self._state.reviews, self.appender, self._state.keep_host)
+        self.rules = Rules(self._on_break, *kept)
         try:
             if (snapshot := self._state.get("replay")) is not None:
                 self._restore(snapshot)
@@ -139,13 +140,13 @@ class Replayer:
     def _restore(self, snapshot: Mapping[str, Any]) -> None:
         self.appender = Appender(self._state, snapshot["size"])
         replay = self.rules.replay
-        replay.tree = Edge(snapshot["derived"], [bytes.fromhex(node) for node in snapshot["edge"]])
+        replay.go_on(self.appender, snapshot["derived"])
         for host, record, edge in self._state.hosts():
             replay.hosts[host] = HostFold.resume(host, strict_json.loads(record), edge, self._state.reviews)
             replay.map.set(map_key(host), map_value(record))
         if replay.map.root().hex() != snapshot["map_root"]:
             raise NotStored("the hosts that were kept are not those of the map")
-        if snapshot["ended"] is None and replay.tree.root() != self.appender.root():
+        if self.appender.root().hex() != snapshot["root"]:
             raise NotStored("the tiles that were kept are not those of the entries")
         replay.origin, replay.last_at = snapshot["origin"], snapshot["last_at"]
         self.rules.trust.issuers = snapshot["issuers"]

@@ -7,7 +7,7 @@ from ledger.errors import BrokenRule
 from ledger.log.entries import Entry
 from ledger.log.members import IDV_LEVELS
 from ledger.log.record import HostFold, KnownReviews
-from ledger.log.replay import Replay
+from ledger.log.replay import Replay, Tree
 
 
 class Trust:
@@ -55,11 +55,11 @@ class Rules:
     def __init__(
         self,
         on_break: Callable[[int, BrokenRule], None],
-        *,
         reviews: KnownReviews | None = None,
+        tree: Tree | None = None,
         on_record: Callable[[HostFold, bytes], None] = lambda _fold, _record: None,
     ) -> None:
-        self.replay = Replay(reviews, on_break=on_break, on_record=on_record)
+        self.replay = Replay(reviews, tree, on_break=on_break, on_record=on_record)
         self.trust = Trust()
         self._on_break = on_break
 

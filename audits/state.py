@@ -21,6 +21,9 @@ from ledger.log.note import Verifier
 from ledger.log.record import HostFold, ReviewState
 
 FILE = "audit.db"
+DAMAGED = "what the last audit kept is damaged: begin with another folder for --state"
+# A digit for each number of half-stars, 0 for a category that was not rated.
+_STARS = "0123456789a"
 # Reviews that are kept in memory until they are written.
 FRESH = 20_000
 # Bits of the filter: 2 MB, in which a million ids leave one in a hundred in doubt.
@@ -33,9 +36,8 @@ CREATE TABLE IF NOT EXISTS host (did TEXT PRIMARY KEY, record BLOB NOT NULL, edg
 CREATE TABLE IF NOT EXISTS head (size INTEGER PRIMARY KEY, at TEXT NOT NULL, root BLOB NOT NULL, sum INTEGER);
 CREATE TABLE IF NOT EXISTS checkpoint (size INTEGER, root BLOB, note TEXT NOT NULL, seen_at TEXT NOT NULL,
     source TEXT NOT NULL, PRIMARY KEY (size, root));
-CREATE TABLE IF NOT EXISTS review (idx INTEGER PRIMARY KEY, review_id TEXT NOT NULL UNIQUE, host TEXT NOT NULL,
-    at TEXT NOT NULL, check_in TEXT NOT NULL, level TEXT NOT NULL, repeat INTEGER NOT NULL, stars BLOB NOT NULL,
-    has_text INTEGER NOT NULL, responded INTEGER NOT NULL, redacted TEXT NOT NULL, issuer TEXT, sum INTEGER);
+CREATE TABLE IF NOT EXISTS review (idx INTEGER PRIMARY KEY, review_id TEXT NOT NULL UNIQUE, data TEXT NOT NULL,
+    sum INTEGER);
 """
 _REPLAYED = ("tile", "host", "head", "review")
 
@@ -178,13 +180,12 @@ class DiskReviews:
         if review is None:
             row = self._connection.execute("SELECT * FROM review WHERE idx = ?", (index,)).fetchone()
             if row is not None:
-                review = self._fresh[index] = _read(_sound(row))
+                review = self._fresh[index] = _read(*row)
         return review
 
     def flush(self) -> None:
         rows = [_row(index, review) for index, review in self._fresh.items()]
-        marks = ", ".join("?" * 13)
-        self._connection.executemany(f"INSERT OR REPLACE INTO review VALUES ({marks})", rows)  # noqa: S608
+        self._connection.executemany("INSERT OR REPLACE INTO review VALUES (?, ?, ?, ?)", rows)
         self._fresh.clear()
         self._ids.clear()
 
@@ -194,19 +195,29 @@ class DiskReviews:
         self._marks = bytearray(MARKS >> 3)
 
 
-def _row(index: int, review: ReviewState) -> tuple[Any, ...]:
-    stars = bytes([review.half_stars.get(name, 0) for name in CATEGORIES])
-    told = (review.review_id, review.host, review.at, review.check_in, review.level, int(review.repeat), stars)
-    row = (index, *told, int(review.has_text), int(review.responded), ",".join(sorted(review.redacted)), review.issuer)
-    return (*row, _sum(*row))
+def _row(index: int, review: ReviewState) -> tuple[int, str, str, int]:
+    """In one column: it is only ever read as a whole. Nothing in it has a space."""
+    stars = "".join([_STARS[review.half_stars.get(name, 0)] for name in CATEGORIES])
+    flags = f"{review.repeat:d}{review.has_text:d}{review.responded:d}"
+    redacted = ",".join(sorted(review.redacted)) if review.redacted else "-"
+    told = (review.host, review.at, review.check_in, review.level, stars, flags, redacted, review.issuer or "-")
+    data = " ".join(told)
+    return index, review.review_id, data, _sum_of(index, review.review_id, data)
 
 
-def _read(row: Sequence[Any]) -> ReviewState:
-    _, review_id, host, at, check_in, level, repeat, stars, has_text, responded, redacted, issuer = row
-    rated = {name: star for name, star in zip(CATEGORIES, stars, strict=True) if star}
-    parts = frozenset(redacted.split(",")) if redacted else frozenset()
-    told = (review_id, host, at, check_in, level, bool(repeat), rated)
-    return ReviewState(*told, bool(has_text), issuer, responded=bool(responded), redacted=parts)
+def _read(index: int, review_id: str, data: str, summed: int) -> ReviewState:
+    if _sum_of(index, review_id, data) != summed:
+        raise NotStored(DAMAGED)
+    host, at, check_in, level, stars, flags, redacted, issuer = data.split(" ")
+    repeat, has_text, responded = (flag == "1" for flag in flags)
+    rated = {name: _STARS.index(star) for name, star in zip(CATEGORIES, stars, strict=True) if star != "0"}
+    parts = frozenset(redacted.split(",")) if redacted != "-" else frozenset()
+    told = (review_id, host, at, check_in, level, repeat, rated, has_text, issuer if issuer != "-" else None)
+    return ReviewState(*told, responded=responded, redacted=parts)
+
+
+def _sum_of(index: int, review_id: str, data: str) -> int:
+    return crc32(f"{index} {review_id} {data}".encode())
 
 
 def _sum(*values: Any) -> int:
@@ -217,7 +228,7 @@ def _sound(row: Sequence[Any]) -> Sequence[Any]:
     """The row without its checksum, once that is right."""
     *values, summed = row
     if _sum(*values) != summed:
-        raise NotStored("what the last audit kept is damaged: begin with another folder for --state")
+        raise NotStored(DAMAGED)
     return values
 
 

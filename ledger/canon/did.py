@@ -25,7 +25,7 @@ def check(did: object) -> str:
     return did
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _check(did: str) -> None:
     """Remembered: an answer names its host in every event."""
     scheme, _, rest = did.partition(":")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any
 
 from ledger.canon import did, times
@@ -150,7 +151,9 @@ check_integer = Check(_judge_integer, "(?:0|[1-9][0-9]{0,14})")
 check_boolean = Check(_judge_boolean, "(?:true|false)")
 check_origin = Check(_judge_origin, _PLAIN, _judge_origin)
 check_did = Check(did.check, '"did:[a-z]+:[A-Za-z0-9._:%-]+"', did.check)
-check_issuer = Check(_judge_issuer, _PLAIN, _judge_issuer)
+# A log has few issuers, and names one in every review.
+_known_issuer = lru_cache(maxsize=1024)(_judge_issuer)
+check_issuer = Check(_judge_issuer, _PLAIN, _known_issuer)
 # That there is such a day is still to be judged.
 check_date = Check(times.check_date, f'"{_DAY}"', date.fromisoformat)
 check_time = Check(
@@ -169,4 +172,11 @@ _EVIDENCE: dict[str, Check] = {
     "idv_level": nullable(one_of(*IDV_LEVELS)),
     "issuer": nullable(check_issuer),
 }
-check_evidence = Check(_judge_evidence, object_of(_EVIDENCE), lambda value: _EVIDENCE["issuer"](value["issuer"]))
+
+
+def _judge_issuer_of(evidence: Any) -> None:
+    if evidence["issuer"] is not None:
+        _known_issuer(evidence["issuer"])
+
+
+check_evidence = Check(_judge_evidence, object_of(_EVIDENCE), _judge_issuer_of)

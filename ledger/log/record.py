@@ -6,17 +6,30 @@ The fold refuses a sequence that no honest ledger can hold; the code of the refu
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, Protocol
 
-from ledger.canon import base64, jcs
+from ledger.canon import base64
 from ledger.canon.times import seconds
 from ledger.errors import BrokenRule, NotStored
 from ledger.log.entries import Entry, half_stars
-from ledger.log.members import LEVELS, OUTCOMES
+from ledger.log.hostmap import map_key
+from ledger.log.members import CATEGORIES, LEVELS, OUTCOMES
 from ledger.log.tree import HASH_SIZE, Edge, fold_edge
 
 RESPONSE_WINDOW = 2_592_000
-_NONE = (0, 0)
+
+# A record in JCS: no text in it needs an escape.
+_FORM = (
+    '{"checks":{"conflict":%d,"contradicted":%d,"denied":%d,"unanswered":%d},"events":%d,"first_stay":%s,'
+    '"histogram":[%s],"host":"%s","last_event":%s,'
+    '"ratings":{"guest_verified":{%s},"host_attested":{%s},"unconfirmed":{%s}},'
+    '"redactions":%d,"repeats":%d,"responses":%d,'
+    '"reviews":{"guest_verified":%d,"host_attested":%d,"unconfirmed":%d},"root":"%s","v":1}'
+)
+_outcomes, _levels = itemgetter(*OUTCOMES), itemgetter(*LEVELS)
+_numbers = itemgetter("redactions", "repeats", "responses")
+_SORTED = sorted(CATEGORIES)
 
 
 @dataclass(slots=True)
@@ -67,10 +80,12 @@ class KnownReviews(Protocol):
 class HostFold:
     """A host's record, entry by entry. Folds of several hosts may share their reviews."""
 
-    __slots__ = ("_last_index", "_record", "edge", "host", "reviews")
+    __slots__ = ("_last_index", "_record", "edge", "host", "key", "reviews")
 
     def __init__(self, host: str, record: dict[str, Any] | None = None, reviews: KnownReviews | None = None) -> None:
         self.host = host
+        # Where it stands in the map.
+        self.key = map_key(host)
         self.reviews = reviews or Reviews()
         self.edge = Edge()
         self._last_index = -1
@@ -107,7 +122,21 @@ class HostFold:
         return {**self._record, "root": base64.encode(self.edge.root())}
 
     def record(self) -> bytes:
-        return jcs.dumps_plain(self.members())
+        """What JCS makes of the members. They are always the same ones, and to fill them in takes half the time."""
+        told, root = self._record, base64.encode(self.edge.root())
+        filled = (
+            *_outcomes(told["checks"]),
+            told["events"],
+            _quoted(told["first_stay"]),
+            ",".join(map(str, told["histogram"])),
+            self.host,
+            _quoted(told["last_event"]),
+            *map(_written, _levels(told["ratings"])),
+            *_numbers(told),
+            *_levels(told["reviews"]),
+            root,
+        )
+        return (_FORM % filled).encode()
 
     def _review(self, index: int, members: Mapping[str, Any]) -> None:
         review = ReviewState(
@@ -168,10 +197,13 @@ class HostFold:
         self._record["reviews"][review.level] += sign
         sums = self._record["ratings"][review.level]
         for category, stars in review.half_stars.items():
-            count, total = sums.get(category, _NONE)
-            if count + sign:
-                sums[category] = [count + sign, total + sign * stars]
-            else:
+            if category not in sums:
+                sums[category] = [sign, sign * stars]
+                continue
+            pair = sums[category]
+            pair[0] += sign
+            pair[1] += sign * stars
+            if not pair[0]:
                 del sums[category]
 
     def _count_verified(self, review: ReviewState) -> None:
@@ -181,6 +213,14 @@ class HostFold:
         self._record["histogram"][review.half_stars["overall"] - 2] += 1
         self._record["repeats"] += review.repeat
         self._record["first_stay"] = min(self._record["first_stay"] or review.check_in, review.check_in)
+
+
+def _quoted(text: str | None) -> str:
+    return "null" if text is None else f'"{text}"'
+
+
+def _written(sums: Mapping[str, list[int]]) -> str:
+    return ",".join([f'"{name}":[{sums[name][0]},{sums[name][1]}]' for name in _SORTED if name in sums])
 
 
 _RULES = {

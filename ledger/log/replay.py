@@ -1,11 +1,12 @@
 """The rules for a whole log (protocol.md 2 to 4), entry by entry: what an auditor replays and a sequencer must obey."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from ledger.canon import base64
 from ledger.errors import BrokenRule
 from ledger.log.entries import Entry, parse_entry
-from ledger.log.hostmap import HostMap, map_key, map_value
+from ledger.log.hostmap import HostMap, map_value
 from ledger.log.record import HostFold, KnownReviews, Reviews
 from ledger.log.tree import Edge
 
@@ -14,6 +15,17 @@ MAX_BATCH = 255
 
 def _refuse(_index: int, rule: BrokenRule) -> None:
     raise rule
+
+
+class Tree(Protocol):
+    """What becomes of the leaves: an `Edge`, or an `Appender`, which makes tiles of them."""
+
+    @property
+    def size(self) -> int: ...
+
+    def extend(self, leaves: Iterable[bytes]) -> None: ...
+
+    def root(self) -> bytes: ...
 
 
 class Replay:
@@ -27,12 +39,13 @@ class Replay:
     def __init__(
         self,
         reviews: KnownReviews | None = None,
+        tree: Tree | None = None,
         *,
         on_break: Callable[[int, BrokenRule], None] = _refuse,
         on_record: Callable[[HostFold, bytes], None] = lambda _fold, _record: None,
     ) -> None:
         self.size = 0
-        self._edge = Edge()
+        self._tree = tree or Edge()
         self._leaves: list[bytes] = []
         self.reviews = reviews or Reviews()
         self.hosts: dict[str, HostFold] = {}
@@ -49,10 +62,12 @@ class Replay:
         entry, index = parse_entry(data), self.size
         if index == 0 and entry.type != "genesis":
             raise BrokenRule("genesis_missing", "the first entry must be the genesis")
-        if entry.at is not None:
-            if entry.at < self.last_at:
+        at = entry.at
+        if at is not None:
+            if at < self.last_at:
                 self._on_break(index, BrokenRule("time_falls", f"entry {index} is older than the one before it"))
-            self.last_at = max(self.last_at, entry.at)
+            else:
+                self.last_at = at
         if entry.type == "map_head":
             self._close_batch(index, entry)
         else:
@@ -62,16 +77,16 @@ class Replay:
         return entry
 
     @property
-    def tree(self) -> Edge:
+    def tree(self) -> Tree:
         """Over all entries so far. Worked out when it is asked for: a row of leaves at once takes less than each by
         itself."""
-        self._edge.extend(self._leaves)
+        self._tree.extend(self._leaves)
         self._leaves.clear()
-        return self._edge
+        return self._tree
 
-    @tree.setter
-    def tree(self, edge: Edge) -> None:
-        self._edge, self.size = edge, edge.size
+    def go_on(self, tree: Tree, size: int) -> None:
+        """From where an earlier replay, of so many entries, had come to."""
+        self._tree, self.size = tree, size
 
     def require_head(self) -> None:
         """A checkpoint may be signed here: its last leaf is a map head, and it is not the empty log's."""
@@ -82,9 +97,10 @@ class Replay:
         """The root over all entries so far, as the next map head must state it."""
         leaves = []
         for host in self._touched:
-            record = self.hosts[host].record()
-            leaves.append((map_key(host), map_value(record)))
-            self._on_record(self.hosts[host], record)
+            fold = self.hosts[host]
+            record = fold.record()
+            leaves.append((fold.key, map_value(record)))
+            self._on_record(fold, record)
         self.map.update(leaves)
         self._touched.clear()
         return self.map.root()

@@ -235,10 +235,8 @@ DERIVED, SAID = {"clean"}, {"clean", "incomplete", "not_stored"}
         ("tile.data", SAID),
         ("head.root", SAID),
         ("head.at", SAID),
-        ("review.at", SAID),
-        ("review.stars", SAID),
-        ("review.level", SAID),
-        ("review.redacted", SAID),
+        ("review.data", SAID),
+        ("review.review_id", SAID),
         ("checkpoint.note", SAID - {"clean"}),
     ],
 )

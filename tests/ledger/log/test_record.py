@@ -31,6 +31,7 @@ def test_the_fold_is_deterministic_and_its_record_is_self_consistent(seed: int) 
         if events:
             record = fold(host, events)
             assert record == fold(host, events)
+            assert record == jcs.dumps(strict_json.loads(record))
             assert jcs.dumps(read_record(record.decode(), host)) == record
             assert batch._canonical(strict_json.loads(record)) == record
 
