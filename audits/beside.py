@@ -205,7 +205,7 @@ def ask(
     except (NotProved, Malformed) as error:
         if earlier is None or earlier.bare is None:
             unsettled = bare
-        elif not is_of_some_moment(earlier.bare, answers, since):
+        elif not is_of_some_moment(earlier.bare, answers, since, BARE):
             # Once it may have come from a process that lags behind, and is of a moment before.
             unsettled, doubts = bare, doubts + 1
         if doubts == DOUBTS:

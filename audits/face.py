@@ -38,10 +38,7 @@ def verify_plain(data: bytes, proved: Sequence[Answer], hidden: set[Part] | None
     _compare_summary(face, proved[0].face["host_did"], None if record is None else strict_json.loads(record))
     events = [event for answer in proved for event in answer.events]
     _compare_history(face, events, hidden)
-    indices = sorted((event.index for event in events if event.entry.type == "review"), reverse=True)
-    listed = [review.get("index") for review in face["review_history"]]
-    if len(listed) < min(least, len(indices)) or listed != indices[: len(listed)]:
-        raise NotProved("history_mismatch", "review_history does not begin with the newest reviews, or ends too early")
+    _require_newest(face, events, least)
 
 
 def of_unconfirmed(proved: Sequence[Answer]) -> set[Part]:
@@ -51,7 +48,7 @@ def of_unconfirmed(proved: Sequence[Answer]) -> set[Part]:
     return {(index, part) for index in hidden for part in ("text", "response")}
 
 
-def is_of_some_moment(data: bytes, proved: Sequence[Answer], since: int) -> bool:
+def is_of_some_moment(data: bytes, proved: Sequence[Answer], since: int, least: int) -> bool:
     """Whether an answer without a proof says what the log said of the host when it had `since` events, or some more, of
     those that were proved later. Its texts may have gone since then."""
     host, events = proved[0].face["host_did"], [event for answer in proved for event in answer.events]
@@ -59,16 +56,17 @@ def is_of_some_moment(data: bytes, proved: Sequence[Answer], since: int) -> bool
     for count in range(len(events) + 1):
         if count:
             fold.add(events[count - 1].index, events[count - 1].entry)
-        if count >= since and _is_of(data, host, fold.members() if count else None, events[:count]):
+        if count >= since and _is_of(data, host, fold.members() if count else None, events[:count], least):
             return True
     return False
 
 
-def _is_of(data: bytes, host: str, record: dict[str, Any] | None, events: Sequence[Event]) -> bool:
+def _is_of(data: bytes, host: str, record: dict[str, Any] | None, events: Sequence[Event], least: int) -> bool:
     try:
         face = strict_json.loads(data)
         _compare_summary(face, host, record)
         _compare_history(face, events, set(), gone=True)
+        _require_newest(face, events, least)
     except (AttributeError, Malformed, NotProved, TypeError):
         return False
     return True
@@ -109,6 +107,13 @@ def _compare_history(
                         "history_mismatch", f"{want['review_id']}: the member {name} differs from the event"
                     )
                 hidden.add((want["index"], part))
+
+
+def _require_newest(face: dict[str, Any], events: Sequence[Event], least: int) -> None:
+    indices = sorted((event.index for event in events if event.entry.type == "review"), reverse=True)
+    listed = [review.get("index") for review in face["review_history"]]
+    if len(listed) < min(least, len(indices)) or listed != indices[: len(listed)]:
+        raise NotProved("history_mismatch", "review_history does not begin with the newest reviews, or ends too early")
 
 
 def _left_out(name: str, value: Any, given: Any) -> str | None:

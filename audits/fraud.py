@@ -14,7 +14,7 @@ WHO_SERVED = "that it came from this log: it is not signed, so this is the word 
 NO_WITNESS = "that the witness is to be believed: whoever has that key can say any time; compare it with one you trust"
 NEWEST = "that the smaller one was served as the newest although the larger one had been signed"
 ENTRIES = "that these are the hashes of what was served"
-ASKED = "that all texts were asked for, of that size, and that no later entry redacts one"
+ASKED = "that all texts and 100 reviews were asked for, of that size, and that no later entry redacts one"
 
 _MEMBERS = {"type", "v", "kind", "code", "claim", "log", "proof", "evidence"}
 
