@@ -10,7 +10,7 @@ import click
 from audits import promises
 from audits.fraud import check_fraud
 from audits.source import open_source
-from audits.terminal import FILE, OUT, printable, say_refusal, show, write_text
+from audits.terminal import FILE, OUT, printable, say_refusal, show, telling, write_text
 from ledger.canon import multikey, strict_json
 from ledger.errors import Malformed, NotFound, NotProved, StaylogError
 from ledger.log.note import Verifier
@@ -27,22 +27,12 @@ def check_fraud_file(file: Path, key: str, as_json: bool) -> None:
     `signed` means that the log's own signatures convict it. `observed` means that what was served was not signed: the
     file shows what is wrong with it, but not who served it. `witnessed` takes the word of a witness whose key is named.
     """
-    try:
+    with telling(as_json) as tell:
         data = file.read_bytes()
         if key.startswith("z"):
-            report = promises.check_promise(data, multikey.decode(key), datetime.now(UTC))
+            tell(promises.check_promise(data, multikey.decode(key), datetime.now(UTC)))
         else:
-            report = check_fraud(data, Verifier.parse(key))
-    except StaylogError as error:
-        if as_json:
-            click.echo(json.dumps({"code": error.code, "refused": error.message}, indent=1))
-        else:
-            say_refusal(error)
-        raise SystemExit(1) from None
-    if as_json:
-        click.echo(json.dumps(report.as_json(), indent=1))
-    else:
-        show(report)
+            tell(check_fraud(data, Verifier.parse(key)))
 
 
 @click.command("check-promise")

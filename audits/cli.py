@@ -1,6 +1,5 @@
 """`staylog verify`: the offline checks of this package for people at a terminal."""
 
-import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -18,11 +17,11 @@ from audits.receipts import (
     verify_tlog_proof,
 )
 from audits.report import Report
-from audits.terminal import FILE, say_refusal, show
+from audits.terminal import FILE, telling
 from audits.verify import verify_answer, verify_pages
 from ledger.canon import base64, multikey, strict_json
 from ledger.canon.times import format_time
-from ledger.errors import BadJSON, Malformed, StaylogError
+from ledger.errors import BadJSON, Malformed
 from ledger.log.note import Verifier
 from ledger.log.policy import Policy
 from ledger.log.tlog_proof import HEADER
@@ -85,7 +84,7 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
       staylog verify older.txt newer.txt --key VKEY --consistency proof.json
     """
     given = {name: value for name, value in options.items() if value is not None}
-    try:
+    with telling(as_json) as tell:
         data = [path.read_bytes() for path in files]
         document = _document(data, given)
         for name in sorted(given.keys() - OPTIONS[document]):
@@ -97,16 +96,7 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
             report = verify_intake(data[0], multikey.decode(vkey), now=datetime.now(UTC), **shown)
         else:
             report = _CHECKS[document](data, Verifier.parse(vkey), given)
-    except StaylogError as error:
-        if as_json:
-            click.echo(json.dumps({"code": error.code, "refused": error.message}, indent=1))
-        else:
-            say_refusal(error)
-        raise SystemExit(1) from None
-    if as_json:
-        click.echo(json.dumps(report.as_json(), indent=1))
-    else:
-        show(report)
+        tell(report)
 
 
 def _document(data: list[bytes], given: dict[str, Any]) -> str:

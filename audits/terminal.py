@@ -1,5 +1,6 @@
 """What the commands of this package print: reports, refusals, and how far a long run has come."""
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,19 @@ def show(report: Report) -> None:
     tell(console, "redacted", "yellow", report.redacted)
     tell(console, "withheld", "red", report.withheld)
     tell(console, "not proved", "dim", report.not_proved)
+
+
+@contextmanager
+def telling(as_json: bool) -> Iterator[Callable[[Report], None]]:
+    """Print a report; or what was refused instead, with exit status 1."""
+    try:
+        yield lambda report: click.echo(json.dumps(report.as_json(), indent=1)) if as_json else show(report)
+    except StaylogError as error:
+        if as_json:
+            click.echo(json.dumps({"code": error.code, "refused": error.message}, indent=1))
+        else:
+            say_refusal(error)
+        raise SystemExit(1) from None
 
 
 def tell(console: Console, title: str, style: str, lines: list[str]) -> None:
