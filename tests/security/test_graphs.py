@@ -1,6 +1,5 @@
 """Contexts, terms, edits that leave the graph as it is, and graphs that take for ever."""
 
-import time
 from copy import deepcopy
 from typing import Any
 
@@ -18,6 +17,7 @@ from tests.identities import (
     signed,
 )
 from tests.security.verdicts import GRAPH_SUITES, refused, subject
+from tests.timing import quickest
 
 
 @pytest.mark.parametrize("suite", proofs.SUITES)
@@ -184,9 +184,8 @@ def test_blank_node_poison(suite: str) -> None:
     ]
     document = subject(credential("host"), properties=places)
     document["proof"] = credential("host", (suite,))["proof"]
-    seconds = []
-    for _ in range(5):
-        began = time.thread_time()
-        assert refused(document, "host") == "too_complex"
-        seconds.append(time.thread_time() - began)
-    assert min(seconds) < 0.010
+    honest = credential("host")
+    poisoned = quickest(lambda: refused(document, "host"))
+    assert refused(document, "host") == "too_complex"
+    # Ten milliseconds, or on a slow machine as long as forty verdicts on credentials that are no graphs.
+    assert poisoned < max(0.010, 40 * quickest(lambda: judge(honest, "host")))

@@ -1,7 +1,6 @@
 """Canonical N-Quads: nothing is left out silently, nothing takes for ever, and two implementations agree."""
 
 import re
-import time
 from copy import deepcopy
 from threading import Barrier, Event, Thread
 from typing import Any
@@ -17,6 +16,7 @@ from ledger.canon.rdf import MAX_BLANK_NODES, MAX_QUADS, Canonicaliser
 from ledger.errors import NotAccepted, StaylogError, Unavailable
 from ledger.identity import contexts
 from tests.identities import CLAIMS, GUEST_CLAIMS, HOST_CLAIMS, NOW, PROPERTY, STATUS, canonize, credential
+from tests.timing import quickest
 from tests.waiting import refused_at_once, until
 
 CONTEXTS = {url: contexts._read(url) for url in contexts.PINS}
@@ -108,14 +108,12 @@ def poison(children: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("children", [2, 5, 8, 9])
 def test_poison_is_refused_at_once(children: int) -> None:
-    """With eight children pyld takes more than 25 seconds. The quickest of five: others may use the machine."""
-    canonize(graph())
-    document, seconds = poison(children), []
-    for _ in range(5):
-        began = time.thread_time()
-        assert refusal(document) == "too_complex"
-        seconds.append(time.thread_time() - began)
-    assert min(seconds) < 0.010
+    """With eight children pyld takes more than 25 seconds. Here it takes ten milliseconds, or on a slow machine as long
+    as five graphs that are in order."""
+    document = poison(children)
+    assert refusal(document) == "too_complex"
+    honest = quickest(lambda: canonize(graph()))
+    assert quickest(lambda: refusal(document)) < max(0.010, 5 * honest)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import json
 import re
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 import schemas
 from ledger.identity.forms import MAX_ITEMS, faults, listed, told
 from tests.identities import credential, statement
+from tests.timing import quickest
 
 
 def wrong(path: str, value: Any, role: str = "host") -> str:
@@ -88,16 +87,6 @@ def test_the_longest_list_of_wrong_items_takes_no_time_either() -> None:
     wrong = {**credential("host"), "credentialSubject": {"properties": [{"x": {}}] * MAX_ITEMS}}
     assert len(faults("credentials.v1.json", "host", wrong)) > MAX_ITEMS
     assert quickest(lambda: faults("credentials.v1.json", "host", wrong)) < 0.2
-
-
-def quickest(work: Callable[[], object]) -> float:
-    """CPU seconds of the quickest of three: the collector may come between."""
-    seconds = []
-    for _ in range(3):
-        began = time.thread_time()
-        work()
-        seconds.append(time.thread_time() - began)
-    return min(seconds)
 
 
 def test_no_form_has_a_longer_list() -> None:
