@@ -1,6 +1,7 @@
 """Tests are deterministic: hypothesis replays the same examples unless STAYLOG_EXPLORE asks for new ones."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("explore" if os.environ.get("STAYLOG_EXPLORE") else "replay")
+
+# A shell that runs the tests in the background has them ignore Ctrl-C, and whatever they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
