@@ -150,12 +150,12 @@ def test_the_tag_changes_with_the_hosts_events_only(fresh: Service) -> None:
 
 
 def test_a_warm_repeat_asks_the_database_nothing(fresh: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody but the threads that write and follow reads."""
+    """Nobody but the threads that write, follow and see to what waits reads."""
     readers: list[str] = []
     read = fresh.ledger.store.read
 
     def noted() -> AbstractContextManager[Connection]:
-        if current_thread().name not in ("follower", "sequencer"):
+        if current_thread().name not in ("follower", "sequencer", "worker"):
             readers.append(current_thread().name)
         return read()
 
