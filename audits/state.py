@@ -16,14 +16,13 @@ from zlib import crc32
 
 from ledger.errors import BrokenRule, Misconfigured, NotStored
 from ledger.log.checkpoint import Checkpoint
-from ledger.log.members import CATEGORIES
 from ledger.log.note import Verifier
 from ledger.log.record import HostFold, ReviewState
 
 FILE = "audit.db"
+# Of the tables below: what another version kept would be misread, and must not look like a lie of the log.
+FORMAT = 2
 DAMAGED = "what the last audit kept is damaged: begin with another folder for --state"
-# A digit for each number of half-stars, 0 for a category that was not rated.
-_STARS = "0123456789a"
 # Reviews that are kept in memory until they are written.
 FRESH = 20_000
 # Bits of the filter: 2 MB, in which a million ids leave one in a hundred in doubt.
@@ -36,10 +35,10 @@ CREATE TABLE IF NOT EXISTS host (did TEXT PRIMARY KEY, record BLOB NOT NULL, edg
 CREATE TABLE IF NOT EXISTS head (size INTEGER PRIMARY KEY, at TEXT NOT NULL, root BLOB NOT NULL, sum INTEGER);
 CREATE TABLE IF NOT EXISTS checkpoint (size INTEGER, root BLOB, note TEXT NOT NULL, seen_at TEXT NOT NULL,
     source TEXT NOT NULL, PRIMARY KEY (size, root));
-CREATE TABLE IF NOT EXISTS review (idx INTEGER PRIMARY KEY, review_id TEXT NOT NULL UNIQUE, data TEXT NOT NULL,
-    sum INTEGER);
+CREATE TABLE IF NOT EXISTS review (idx INTEGER PRIMARY KEY, review_id TEXT NOT NULL, data TEXT NOT NULL, sum INTEGER);
+CREATE TABLE IF NOT EXISTS used (review_id TEXT PRIMARY KEY) WITHOUT ROWID;
 """
-_REPLAYED = ("tile", "host", "head", "review")
+_REPLAYED = ("tile", "host", "head", "review", "used")
 
 
 class State:
@@ -149,7 +148,7 @@ class DiskReviews:
         self._ids: set[str] = set()
         # A Bloom filter: nearly every id is new, and the database need not be asked to know that.
         self._marks = bytearray(MARKS >> 3)
-        for (id_,) in connection.execute("SELECT review_id FROM review"):
+        for (id_,) in connection.execute("SELECT review_id FROM used"):
             self._mark(id_)
 
     def add(self, index: int, review: ReviewState) -> None:
@@ -173,7 +172,7 @@ class DiskReviews:
     def _is_known(self, id_: str) -> bool:
         if id_ in self._ids:
             return True
-        return self._connection.execute("SELECT 1 FROM review WHERE review_id = ?", (id_,)).fetchone() is not None
+        return self._connection.execute("SELECT 1 FROM used WHERE review_id = ?", (id_,)).fetchone() is not None
 
     def get(self, index: int) -> ReviewState | None:
         review = self._fresh.get(index)
@@ -186,6 +185,8 @@ class DiskReviews:
     def flush(self) -> None:
         rows = [_row(index, review) for index, review in self._fresh.items()]
         self._connection.executemany("INSERT OR REPLACE INTO review VALUES (?, ?, ?, ?)", rows)
+        # In their order: ids are random, and each by itself would touch a page of its own.
+        self._connection.executemany("INSERT OR IGNORE INTO used VALUES (?)", [(id_,) for id_ in sorted(self._ids)])
         self._fresh.clear()
         self._ids.clear()
 
@@ -197,11 +198,10 @@ class DiskReviews:
 
 def _row(index: int, review: ReviewState) -> tuple[int, str, str, int]:
     """In one column: it is only ever read as a whole. Nothing in it has a space."""
-    stars = "".join([_STARS[review.half_stars.get(name, 0)] for name in CATEGORIES])
     flags = f"{review.repeat:d}{review.has_text:d}{review.responded:d}"
     redacted = ",".join(sorted(review.redacted)) if review.redacted else "-"
-    told = (review.host, review.at, review.check_in, review.level, stars, flags, redacted, review.issuer or "-")
-    data = " ".join(told)
+    told = (review.host, review.at, review.check_in, review.level, review.half_stars.hex(), flags, redacted)
+    data = " ".join((*told, review.issuer or "-"))
     return index, review.review_id, data, _sum_of(index, review.review_id, data)
 
 
@@ -210,10 +210,9 @@ def _read(index: int, review_id: str, data: str, summed: int) -> ReviewState:
         raise NotStored(DAMAGED)
     host, at, check_in, level, stars, flags, redacted, issuer = data.split(" ")
     repeat, has_text, responded = (flag == "1" for flag in flags)
-    rated = {name: _STARS.index(star) for name, star in zip(CATEGORIES, stars, strict=True) if star != "0"}
     parts = frozenset(redacted.split(",")) if redacted != "-" else frozenset()
-    told = (review_id, host, at, check_in, level, repeat, rated, has_text, issuer if issuer != "-" else None)
-    return ReviewState(*told, responded=responded, redacted=parts)
+    told = (review_id, host, at, check_in, level, repeat, bytes.fromhex(stars), has_text)
+    return ReviewState(*told, issuer if issuer != "-" else None, responded, parts)
 
 
 def _sum_of(index: int, review_id: str, data: str) -> int:
@@ -238,6 +237,7 @@ def _open(file: Path, *, lasting: bool) -> sqlite3.Connection:
         connection = sqlite3.connect(file, isolation_level=None, timeout=0, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'NORMAL' if lasting else 'OFF'}")
+        _require_format(connection, file.parent)
         connection.executescript(_TABLES)
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
@@ -248,6 +248,14 @@ def _open(file: Path, *, lasting: bool) -> sqlite3.Connection:
         why = f"{error}; begin with another folder"
         raise Misconfigured("file_unwritable", f"{file.parent} cannot be used: {why}") from None
     return connection
+
+
+def _require_format(connection: sqlite3.Connection, folder: Path) -> None:
+    [kept] = connection.execute("PRAGMA user_version").fetchone()
+    if kept != FORMAT and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        connection.close()
+        raise Misconfigured("file_unreadable", f"{folder} was kept by another version: begin with another folder")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 @contextmanager

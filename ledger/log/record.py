@@ -22,7 +22,7 @@ RESPONSE_WINDOW = 2_592_000
 # A record in JCS: no text in it needs an escape.
 _FORM = (
     '{"checks":{"conflict":%d,"contradicted":%d,"denied":%d,"unanswered":%d},"events":%d,"first_stay":%s,'
-    '"histogram":[%s],"host":"%s","last_event":%s,'
+    '"histogram":[%d,%d,%d,%d,%d,%d,%d,%d,%d],"host":"%s","last_event":%s,'
     '"ratings":{"guest_verified":{%s},"host_attested":{%s},"unconfirmed":{%s}},'
     '"redactions":%d,"repeats":%d,"responses":%d,'
     '"reviews":{"guest_verified":%d,"host_attested":%d,"unconfirmed":%d},"root":"%s","v":1}'
@@ -30,11 +30,15 @@ _FORM = (
 _outcomes, _levels = itemgetter(*OUTCOMES), itemgetter(*LEVELS)
 _numbers = itemgetter("redactions", "repeats", "responses")
 _SORTED = sorted(CATEGORIES)
+_OVERALL = _SORTED.index("overall")
+# Of a level in which each category was rated.
+_RATED = ",".join(f'"{name}":[%d,%d]' for name in _SORTED)
 
 
 @dataclass(slots=True)
 class ReviewState:
-    """What later entries about a review depend on."""
+    """What later entries about a review depend on. It has a byte of half-stars for each category, sorted by name, which
+    is zero for one that was not rated."""
 
     review_id: str
     host: str
@@ -42,7 +46,7 @@ class ReviewState:
     check_in: str
     level: str
     repeat: bool
-    half_stars: dict[str, int]
+    half_stars: bytes
     has_text: bool
     issuer: str | None
     responded: bool = False
@@ -80,7 +84,7 @@ class KnownReviews(Protocol):
 class HostFold:
     """A host's record, entry by entry. Folds of several hosts may share their reviews."""
 
-    __slots__ = ("_last_index", "_record", "edge", "host", "key", "reviews")
+    __slots__ = ("_last_index", "_record", "_sums", "edge", "host", "key", "reviews")
 
     def __init__(self, host: str, record: dict[str, Any] | None = None, reviews: KnownReviews | None = None) -> None:
         self.host = host
@@ -90,6 +94,8 @@ class HostFold:
         self.edge = Edge()
         self._last_index = -1
         self._record = record or empty_record(host)
+        # By level, for each category how many have rated it and their half-stars.
+        self._sums = {level: _summed(rated) for level, rated in self._record["ratings"].items()}
 
     @classmethod
     def resume(cls, host: str, record: dict[str, Any], edge: bytes, reviews: KnownReviews) -> "HostFold":
@@ -119,7 +125,8 @@ class HostFold:
         self.edge.append(sublog_leaf(index, entry.leaf_hash))
 
     def members(self) -> dict[str, Any]:
-        return {**self._record, "root": base64.encode(self.edge.root())}
+        ratings = {level: _rated(sums) for level, sums in self._sums.items()}
+        return {**self._record, "ratings": ratings, "root": base64.encode(self.edge.root())}
 
     def record(self) -> bytes:
         """What JCS makes of the members. They are always the same ones, and to fill them in takes half the time."""
@@ -128,10 +135,10 @@ class HostFold:
             *_outcomes(told["checks"]),
             told["events"],
             _quoted(told["first_stay"]),
-            ",".join(map(str, told["histogram"])),
+            *told["histogram"],
             self.host,
             _quoted(told["last_event"]),
-            *map(_written, _levels(told["ratings"])),
+            *map(_written, _levels(self._sums)),
             *_numbers(told),
             *_levels(told["reviews"]),
             root,
@@ -139,6 +146,7 @@ class HostFold:
         return (_FORM % filled).encode()
 
     def _review(self, index: int, members: Mapping[str, Any]) -> None:
+        ratings = members["ratings"]
         review = ReviewState(
             review_id=members["review_id"],
             host=self.host,
@@ -146,7 +154,7 @@ class HostFold:
             check_in=members["check_in"],
             level=members["level"],
             repeat=members["repeat"],
-            half_stars={category: half_stars(rating) for category, rating in members["ratings"].items()},
+            half_stars=bytes([half_stars(ratings[name]) if name in ratings else 0 for name in _SORTED]),
             has_text=members["text"] is not None,
             issuer=members["evidence"]["issuer"],
         )
@@ -195,22 +203,17 @@ class HostFold:
 
     def _count(self, review: ReviewState, sign: int) -> None:
         self._record["reviews"][review.level] += sign
-        sums = self._record["ratings"][review.level]
-        for category, stars in review.half_stars.items():
-            if category not in sums:
-                sums[category] = [sign, sign * stars]
-                continue
-            pair = sums[category]
-            pair[0] += sign
-            pair[1] += sign * stars
-            if not pair[0]:
-                del sums[category]
+        sums = self._sums[review.level]
+        for place, stars in enumerate(review.half_stars):
+            if stars:
+                sums[2 * place] += sign
+                sums[2 * place + 1] += sign * stars
 
     def _count_verified(self, review: ReviewState) -> None:
         """The parts that are about guest_verified reviews only; no level is ever lowered, so they only grow."""
         if review.level != "guest_verified":
             return
-        self._record["histogram"][review.half_stars["overall"] - 2] += 1
+        self._record["histogram"][review.half_stars[_OVERALL] - 2] += 1
         self._record["repeats"] += review.repeat
         self._record["first_stay"] = min(self._record["first_stay"] or review.check_in, review.check_in)
 
@@ -219,8 +222,20 @@ def _quoted(text: str | None) -> str:
     return "null" if text is None else f'"{text}"'
 
 
-def _written(sums: Mapping[str, list[int]]) -> str:
-    return ",".join([f'"{name}":[{sums[name][0]},{sums[name][1]}]' for name in _SORTED if name in sums])
+def _summed(rated: Mapping[str, list[int]]) -> list[int]:
+    return [number for name in _SORTED for number in rated.get(name, (0, 0))]
+
+
+def _rated(sums: list[int]) -> dict[str, list[int]]:
+    return {name: sums[2 * place : 2 * place + 2] for place, name in enumerate(_SORTED) if sums[2 * place]}
+
+
+def _written(sums: list[int]) -> str:
+    if not any(sums):
+        return ""
+    if all(sums):
+        return _RATED % (*sums,)
+    return ",".join([f'"{name}":[{count},{stars}]' for name, (count, stars) in _rated(sums).items()])
 
 
 _RULES = {

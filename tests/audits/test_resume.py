@@ -18,14 +18,29 @@ from hypothesis import strategies as st
 from audits.replayer import Replayer
 from audits.result import Result
 from audits.source import FolderSource, Source
-from audits.state import FILE, opened
+from audits.state import FILE, FORMAT, opened
 from ledger.cli import main
-from ledger.errors import NotFound, StaylogError, Unavailable
+from ledger.errors import BrokenRule, NotFound, StaylogError, Unavailable
 from ledger.log.note import ED25519, Verifier
+from ledger.log.record import ReviewState
 from tests.audits.honest import Honest, audited, expected_figures, lay_out
 from tests.audits.interrupted import LIES, Breaking, Rewriting, deadly_service, key, lying, staylog
 from tests.world import LOG
 
+# Upgraded, answered, one category not rated, and the answer redacted: whatever can be kept of a review.
+REVIEW = ReviewState(
+    review_id="rev-" + "a" * 26,
+    host="did:web:cottage.example",
+    at="2026-03-01T09:00:00Z",
+    check_in="2026-02-20",
+    level="guest_verified",
+    repeat=True,
+    half_stars=bytes([10, 9, 8, 0, 7, 2]),
+    has_text=True,
+    issuer="https://idv.example/issuers/1",
+    responded=True,
+    redacted=frozenset({"response"}),
+)
 CODES = {
     "none": set(),
     "wrong_head": {"map_root_mismatch"},
@@ -187,6 +202,28 @@ def test_nor_do_two_logs(logs: Logs, tmp_path: Path) -> None:
     refused = audit(logs["none"].source.name, *key(), "--state", tmp_path)
     assert refused.exit_code == 2
     assert f"is about another log: {other}" in refused.stderr
+
+
+def test_what_another_version_kept_is_not_read(logs: Logs, tmp_path: Path) -> None:
+    told = [logs["none"].source.name, *key(), "--state", str(tmp_path)]
+    assert audit(*told).exit_code == 0
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute(f"PRAGMA user_version = {FORMAT - 1}")
+    refused = audit(*told)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"{tmp_path} was kept by another version: begin with another folder" in refused.stderr
+
+
+def test_an_id_that_was_used_before_the_state_was_kept_is_known(tmp_path: Path) -> None:
+    with opened(tmp_path, LOG) as state:
+        state.reviews.add(2, REVIEW)
+        state.commit()
+        with pytest.raises(BrokenRule, match="is the id of an earlier review"):
+            state.reviews.add(3, REVIEW)
+    with opened(tmp_path, LOG) as state:
+        assert state.reviews.get(2) == REVIEW
+        with pytest.raises(BrokenRule, match="is the id of an earlier review"):
+            state.reviews.add(3, REVIEW)
 
 
 # Damage
