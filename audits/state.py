@@ -21,7 +21,7 @@ from ledger.log.record import HostFold, ReviewState
 
 FILE = "audit.db"
 # Of the tables below: what another version kept would be misread, and must not look like a lie of the log.
-FORMAT = 2
+FORMAT = 1
 DAMAGED = "what the last audit kept is damaged: begin with another folder for --state"
 # Reviews that are kept in memory until they are written.
 FRESH = 20_000
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS head (size INTEGER PRIMARY KEY, at TEXT NOT NULL, roo
 CREATE TABLE IF NOT EXISTS checkpoint (size INTEGER, root BLOB, note TEXT NOT NULL, seen_at TEXT NOT NULL,
     source TEXT NOT NULL, PRIMARY KEY (size, root));
 CREATE TABLE IF NOT EXISTS review (idx INTEGER PRIMARY KEY, review_id TEXT NOT NULL, data TEXT NOT NULL, sum INTEGER);
-CREATE TABLE IF NOT EXISTS used (review_id TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS used (review_id TEXT PRIMARY KEY, sum INTEGER) WITHOUT ROWID;
 """
 _REPLAYED = ("tile", "host", "head", "review", "used")
 
@@ -148,8 +148,8 @@ class DiskReviews:
         self._ids: set[str] = set()
         # A Bloom filter: nearly every id is new, and the database need not be asked to know that.
         self._marks = bytearray(MARKS >> 3)
-        for (id_,) in connection.execute("SELECT review_id FROM used"):
-            self._mark(id_)
+        for row in connection.execute("SELECT review_id, sum FROM used"):
+            self._mark(_sound(row)[0])
 
     def add(self, index: int, review: ReviewState) -> None:
         id_ = review.review_id
@@ -186,7 +186,8 @@ class DiskReviews:
         rows = [_row(index, review) for index, review in self._fresh.items()]
         self._connection.executemany("INSERT OR REPLACE INTO review VALUES (?, ?, ?, ?)", rows)
         # In their order: ids are random, and each by itself would touch a page of its own.
-        self._connection.executemany("INSERT OR IGNORE INTO used VALUES (?)", [(id_,) for id_ in sorted(self._ids)])
+        used = [(id_, _sum(id_)) for id_ in sorted(self._ids)]
+        self._connection.executemany("INSERT INTO used VALUES (?, ?)", used)
         self._fresh.clear()
         self._ids.clear()
 
@@ -252,7 +253,9 @@ def _open(file: Path, *, lasting: bool) -> sqlite3.Connection:
 
 def _require_format(connection: sqlite3.Connection, folder: Path) -> None:
     [kept] = connection.execute("PRAGMA user_version").fetchone()
-    if kept != FORMAT and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+    if kept == FORMAT:
+        return
+    if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         connection.close()
         raise Misconfigured("file_unreadable", f"{folder} was kept by another version: begin with another folder")
     connection.execute(f"PRAGMA user_version = {FORMAT}")

@@ -94,8 +94,8 @@ class HostFold:
         self.edge = Edge()
         self._last_index = -1
         self._record = record or empty_record(host)
-        # By level, for each category how many have rated it and their half-stars.
-        self._sums = {level: _summed(rated) for level, rated in self._record["ratings"].items()}
+        # By level, for each category how many have rated it and their half-stars: in place of the record's ratings.
+        self._sums = {level: _summed(rated) for level, rated in self._record.pop("ratings").items()}
 
     @classmethod
     def resume(cls, host: str, record: dict[str, Any], edge: bytes, reviews: KnownReviews) -> "HostFold":
