@@ -5,6 +5,7 @@ from audits.fraud import _KINDS
 from tests.audits import (
     test_lies,
     test_lies_evading,
+    test_lies_in_answers,
     test_lies_in_entries,
     test_lies_in_maps,
     test_lies_in_times,
@@ -16,6 +17,7 @@ from tests.audits.convicting import DECLARED, TOLD, Shown
 MODULES = (
     test_lies,
     test_lies_evading,
+    test_lies_in_answers,
     test_lies_in_entries,
     test_lies_in_maps,
     test_lies_in_times,

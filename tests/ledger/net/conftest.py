@@ -1,0 +1,1 @@
+from tests.ledger.net.visiting import visitor  # noqa: F401 (fixture)
