@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import msgspec
 from litestar import Request, Response, get, post
+from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 
@@ -25,7 +26,7 @@ from ledger.log.tlog_proof import TlogProof
 from ledger.reviews.admission import submit
 from ledger.reviews.crossplatform import MAX_DOCUMENT, attest
 from ledger.reviews.pending import Waiting
-from ledger.reviews.receipts import Accepted
+from ledger.reviews.receipts import Accepted, witnessed_receipt
 from ledger.reviews.responses import respond
 from ledger.reviews.supplement import supplement
 from ledger.store.rows import Published
@@ -167,10 +168,19 @@ async def _taken_in(
     accepted = await state.intake.run(work, state.desk, *arguments)
     if isinstance(accepted, Waiting):
         return waiting_answer(state.base_url, accepted)
-    headers = {"Location": f"/v1/reviews/{accepted.receipt['review_id']}", "Cache-Control": "no-store"}
+    receipt = await _witnessed(state.ledger, accepted)
+    headers = {"Location": f"/v1/reviews/{receipt['review_id']}", "Cache-Control": "no-store"}
     status = 200 if accepted.repeated else 201
-    body = msgspec.json.encode(accepted.receipt)
+    body = msgspec.json.encode(receipt)
     return Response(body, status_code=status, media_type="application/json", headers=headers)
+
+
+async def _witnessed(ledger: Ledger, accepted: Accepted) -> dict[str, Any]:
+    """The receipt, with its witnesses if they are prompt: it is in the log in any case."""
+    if ledger.witnesses.policy is None or accepted.repeated:
+        return accepted.receipt
+    await ledger.witnesses.settled(accepted.receipt["index"] + 1)
+    return await sync_to_thread(witnessed_receipt, ledger.reader, accepted.receipt)
 
 
 def waiting_answer(base_url: str, waiting: Waiting) -> Response[bytes]:

@@ -13,7 +13,7 @@
     │   ├── BadForm            schema_invalid, too_large, rating_out_of_range, text_too_long, date_invalid,
     │   │                      credential_by_reference, document_invalid, document_mismatch
     │   ├── BadNote            note_malformed, vkey_malformed, checkpoint_malformed, tlog_proof_malformed,
-    │   │                      policy_malformed
+    │   │                      policy_malformed, request_malformed, answer_malformed
     │   ├── BadTilePath        tile_path_invalid
     │   └── BadEntry           entry_too_large, entry_malformed, entry_not_canonical, entry_unknown_type, entry_invalid
     ├── BrokenRule             well-formed, but no ledger may hold it: genesis_missing, genesis_repeated,
@@ -22,9 +22,10 @@
     │                          response_repeated, response_late, upgrade_not_unconfirmed, redaction_of_nothing,
     │                          redaction_repeated, issuer_untrusted, issuer_missing, issuer_changed
     ├── NotProved              a signature, proof or derived value does not hold: signer_unknown, signature_invalid,
-    │                          origin_mismatch, cosignature_invalid, quorum_missing, index_out_of_range, index_order,
-    │                          proof_length, hash_length, root_mismatch, sub_root_mismatch, map_path_length,
-    │                          map_root_mismatch, map_other_unexpected, map_other_elsewhere, map_head_not_last,
+    │                          origin_mismatch, cosignature_invalid, cosignature_time, cosignature_refused,
+    │                          quorum_missing, index_out_of_range, index_order, proof_length, hash_length,
+    │                          root_mismatch, sub_root_mismatch, map_path_length, map_root_mismatch,
+    │                          map_other_unexpected, map_other_elsewhere, map_head_not_last,
     │                          absent_with_events, foreign_event, time_falls, record_invalid, record_mismatch,
     │                          face_mismatch, history_mismatch, history_unproved, opening_mismatch,
     │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,

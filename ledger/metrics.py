@@ -21,6 +21,10 @@ BATCH_SECONDS = Histogram(
 )
 QUEUED = Gauge("staylog_queued_drafts", "Drafts that wait for the writer")
 SIZE = Gauge("staylog_published_size", "Size of the newest published checkpoint")
+WITNESS_REQUESTS = Counter(
+    "staylog_witness_requests", "What came of asking witnesses: cosigned, or a stable code", ["witness", "outcome"]
+)
+WITNESSED = Gauge("staylog_witnessed_size", "Size of the newest checkpoint that enough witnesses cosigned")
 HALTED = Gauge("staylog_halted", "1 when the log refuses to sign until an operator has looked")
 SUBMISSIONS = Counter(
     "staylog_submissions", "What is sent in: accepted, repeated, pending, or a stable code", ["kind", "outcome"]

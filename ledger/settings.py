@@ -46,6 +46,11 @@ class Settings:
         return self.data / "service.key"
 
     @property
+    def tlog_policy(self) -> Path:
+        """Which witnesses are asked (c2sp.org/tlog-policy); without the file, none."""
+        return self.data / "tlog-policy"
+
+    @property
     def mark(self) -> Path:
         return self.data / "last-signed"
 

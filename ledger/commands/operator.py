@@ -1,4 +1,4 @@
-"""What an operator types: `staylog init`, `fsck`, `log add`, `log show`; `serve` is in `api`."""
+"""What an operator types: `staylog init`, `fsck`, `log add`, `log show`, `log key`; `serve` is in `api`."""
 
 import json
 import os
@@ -9,12 +9,13 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from ledger.commands.common import data_options, progress_bar, refusals
+from ledger.commands.common import data_option, data_options, progress_bar, refusals
 from ledger.errors import StaylogError
 from ledger.settings import DEFAULT_BASE_URL, Settings
 
 if TYPE_CHECKING:
     from ledger.log.drafts import Draft
+    from ledger.log.note import Verifier
 
 # Refusals of a file that are shown; the rest are counted.
 MOST_SHOWN = 20
@@ -55,32 +56,30 @@ def fsck(data: Path, database_url: str | None, as_json: bool) -> None:
     Exit status 0 means that all of it is as it must be, 1 that something is not, 2 that it could not be checked.
     """
     with refusals(status=2):
-        from ledger.keys import read_log_key
         from ledger.log.fsck import fsck as check
         from ledger.log.mark import MarkFile
-        from ledger.log.note import ED25519, Verifier
         from ledger.store.engine import Store
         from ledger.store.schema import require_newest
 
         settings = Settings.of(data, database_url)
-        origin, key = read_log_key(settings.log_key)
+        verifier = _public_key(settings)
         store = Store(settings.database_url)
         mark = MarkFile(settings.mark).read()
         with progress_bar("checking") as progress:
             require_newest(store)
             with store.snapshot() as connection:
-                report = check(connection, Verifier(origin, ED25519, bytes(key.verify_key)), mark, progress)
+                report = check(connection, verifier, mark, progress)
         store.close()
     if as_json:
         figures = {name: getattr(report, name) for name in ("entries", "hosts", "checkpoints", "pages")}
-        click.echo(json.dumps({"origin": origin, **figures, "findings": report.findings}, indent=1))
+        click.echo(json.dumps({"origin": verifier.name, **figures, "findings": report.findings}, indent=1))
     else:
         for finding in report.findings:
             Console(stderr=True, emoji=False).print(f"[red]wrong[/] {escape(finding)}", soft_wrap=True)
         if not report.findings:
             click.echo(
                 f"clean: {report.entries:,} entries of {report.hosts:,} hosts, {report.checkpoints:,} signed "
-                f"checkpoints, {report.pages:,} map pages; all as the entries of {origin} give them"
+                f"checkpoints, {report.pages:,} map pages; all as the entries of {verifier.name} give them"
             )
     raise SystemExit(1 if report.findings else 0)
 
@@ -144,6 +143,22 @@ def show(data: Path, database_url: str | None, start: int | None, count: int, as
         click.echo(f"{published.note}\nsigned map head of {published.at}; public key {ledger.verifier}\n")
     for index, entry in enumerate(entries, first):
         click.echo(entry.decode() if as_json else f"{index:>8}  {entry.decode()}")
+
+
+@log.command()
+@data_option
+def key(data: Path) -> None:
+    """Print the log's public key, `name+id+base64`: what verifiers, auditors and witnesses are given."""
+    with refusals():
+        click.echo(str(_public_key(Settings.of(data))))
+
+
+def _public_key(settings: Settings) -> "Verifier":
+    from ledger.keys import read_log_key
+    from ledger.log.note import ED25519, Verifier
+
+    origin, key = read_log_key(settings.log_key)
+    return Verifier(origin, ED25519, bytes(key.verify_key))
 
 
 def _read_drafts(file: Any) -> tuple[list["Draft"], list[int]]:

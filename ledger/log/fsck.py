@@ -13,10 +13,11 @@ from sqlalchemy import Connection, Row, Select, func, select
 from ledger.canon import base64
 from ledger.errors import Malformed, NotProved, NotStored, StaylogError
 from ledger.log.checkpoint import open_checkpoint
+from ledger.log.cosignature import cosignatures
 from ledger.log.entries import Entry
 from ledger.log.hostmap import map_key
 from ledger.log.mark import Mark
-from ledger.log.note import Verifier
+from ledger.log.note import Note, Verifier
 from ledger.log.openings import Opening
 from ledger.log.pages import BITS, decode_page, links_of
 from ledger.log.record import Reviews
@@ -94,6 +95,7 @@ class _Check:
         except (StaylogError, KeyError, ValueError) as error:
             self._report.find(f"entry {self.replay.size}: {error}; what comes after it was not derived")
             self._check_tiles_so_far()
+        self.cosignatures()
         self.pages(progress)
         if self._mark is not None and self._mark.size > self._head.size:
             ends = f"the database ends at {self._head.size}: it is an older copy"
@@ -136,6 +138,21 @@ class _Check:
         self._report.entries = self.replay.size
         self._report.hosts = len(self.replay.hosts)
         progress("entries", self.replay.size, self._head.size)
+
+    def cosignatures(self) -> None:
+        """Every line of a witness holds, by its own key, under the checkpoint that it is served with."""
+        beside, signed = tables.cosignature, tables.checkpoint
+        lines = select(beside, signed.c.note).outerjoin(signed, beside.c.size == signed.c.size)
+        for row in self._stream(lines.order_by(beside.c.size)):
+            try:
+                if not cosignatures(Note.parse(f"{row.note or ''}{row.line}"), [Verifier.parse(row.witness)]):
+                    raise NotProved("cosignature_invalid", "it is not by the key that it is filed under")
+            except StaylogError as error:
+                self._report.find(f"a cosignature of the checkpoint of size {row.size} is damaged: {error}")
+        agreed = tables.witnessed
+        lost = select(agreed).outerjoin(signed, agreed.c.size == signed.c.size).where(signed.c.size.is_(None))
+        for row in self._stream(lost.order_by(agreed.c.size)):
+            self._report.find(f"a checkpoint of size {row.size} is said to have its witnesses, and is not stored")
 
     def head(self) -> None:
         """The head is the end of the entries, and nothing stands behind it."""

@@ -25,6 +25,20 @@ class Group:
     members: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Who of a policy's `asked` witnesses cosigned a checkpoint, and whether these are enough."""
+
+    found: tuple[Cosignature, ...]
+    asked: int
+    quorum: bool
+
+    @property
+    def agree(self) -> int:
+        """Witnesses, not cosignatures: one may have signed twice."""
+        return len({each.witness for each in self.found})
+
+
 @dataclass(slots=True)
 class Policy:
     logs: list[Verifier] = field(default_factory=list)
@@ -53,7 +67,13 @@ class Policy:
             raise BadNote("policy_malformed", "a policy has exactly one quorum line")
         return policy
 
-    def verify(self, note: str) -> tuple[Checkpoint, list[Cosignature]]:
+    def agreement(self, note: Note) -> Agreement:
+        """Whose cosignatures a note has; one that does not hold rejects it. Whether a log signed is not asked."""
+        found = cosignatures(note, [witness.verifier for witness in self.witnesses.values()])
+        enough = self.satisfied_by({each.witness for each in found})
+        return Agreement(tuple(found), len(self.witnesses), enough)
+
+    def verify(self, note: str) -> tuple[Checkpoint, Agreement]:
         """The checkpoint, once a log of this policy signed it and enough of its witnesses cosigned."""
         parsed = Note.parse(note)
         signers = [log for log in self.logs if any(s.is_by(log) for s in parsed.signatures)]
@@ -64,18 +84,22 @@ class Policy:
         if log is None:
             raise NotProved("signer_unknown", "no log of the policy signed this checkpoint")
         checkpoint = open_checkpoint(note, log)
-        found = cosignatures(parsed, [witness.verifier for witness in self.witnesses.values()])
-        if self.quorum is not None and not self._satisfied(self.quorum, {c.witness for c in found}):
-            raise NotProved("quorum_missing", f"{len(found)} cosignatures do not make the quorum {self.quorum!r}")
+        found = self.agreement(parsed)
+        if not found.quorum:
+            raise NotProved(
+                "quorum_missing",
+                f"{found.agree} of {found.asked} witnesses cosigned, which do not make the quorum {self.quorum!r}",
+            )
         return checkpoint, found
 
-    def _satisfied(self, name: str, seen: set[Verifier]) -> bool:
+    def satisfied_by(self, seen: set[Verifier]) -> bool:
+        """Whether these witnesses are enough."""
         # A group names only what is defined above it, so one pass in order of definition is enough.
         satisfied = {known for known, witness in self.witnesses.items() if witness.verifier in seen}
         for group_name, group in self.groups.items():
             if len(satisfied.intersection(group.members)) >= group.threshold:
                 satisfied.add(group_name)
-        return name in satisfied
+        return self.quorum is None or self.quorum in satisfied
 
     def _log(self, arguments: list[str]) -> None:
         if len(arguments) not in (1, 2):

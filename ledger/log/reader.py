@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import Condition, Thread, local
 from threading import Event as Signal
-from threading import Thread, local
 from typing import Any
 
 import msgspec
@@ -90,6 +90,7 @@ class Reader:
         self.map = PagedMap(rows)
         self._issuers_of: Cache[tuple[str, int], Counter[str]] = Cache(1000)
         self._newest: Published | None = None
+        self._news = Condition()
         # Why other processes' checkpoints may be missing here, while they are.
         self.trouble: Unavailable | None = None
         self._stop = Signal()
@@ -110,10 +111,24 @@ class Reader:
         return newest
 
     def tell(self, newest: Published) -> None:
-        """Somebody knows of a checkpoint; sizes only grow."""
-        if self._newest is None or newest.size > self._newest.size:
-            self._newest = newest
-            metrics.SIZE.set(newest.size)
+        """Somebody knows of a checkpoint, or of cosignatures of it; sizes only grow, and so do notes."""
+        with self._news:
+            known = self._newest
+            if known is None or (newest.size, len(newest.note)) > (known.size, len(known.note)):
+                self._newest = newest
+                metrics.SIZE.set(newest.size)
+                self._news.notify_all()
+
+    def wait_beyond(self, size: int, seconds: float) -> None:
+        """Until a larger checkpoint is published, there is other news, or for that long."""
+        with self._news:
+            if self.published.size <= size:
+                self._news.wait(seconds)
+
+    def wake(self) -> None:
+        """Whoever waits for news looks again."""
+        with self._news:
+            self._news.notify_all()
 
     def follow(self) -> None:
         self._thread = Thread(target=self._follow, name="follower", daemon=True)
@@ -232,6 +247,16 @@ class Reader:
         """The first checkpoint under which the entry stands; None while it is not published."""
         rows = self._run(_COVERING, index)
         return self.published_at(rows[0][0]) if rows else None
+
+    def first_witnessed(self, index: int) -> Published | None:
+        """The first checkpoint under which the entry stands and which enough witnesses cosigned."""
+        rows = self._run("SELECT size FROM witnessed WHERE size > ? ORDER BY size LIMIT 1", index)
+        return self.published_at(rows[0][0]) if rows else None
+
+    def newest_witnessed(self) -> Published | None:
+        """The newest checkpoint which enough witnesses cosigned."""
+        rows = self._run("SELECT max(size) FROM witnessed")
+        return None if rows[0][0] is None else self.published_at(rows[0][0])
 
     def receipt_salt(self, index: int) -> tuple[bytes, bytes | None]:
         """The salt that only the speaker of the entry gets, and what is sealed beside it."""

@@ -237,11 +237,15 @@ class Sequencer:
         with self._store.read() as connection:
             return published_at(connection, head.size) or newest
 
+    def halt(self, error: Halted) -> None:
+        """Sign nothing more until an operator has looked."""
+        self.halted = error
+        metrics.HALTED.set(1)
+        _logger.critical("the log does not sign any more: %s", error)
+
     def _fail(self, futures: Sequence["Future[Integrated]"], error: BaseException) -> None:
         if isinstance(error, Halted):
-            self.halted = error
-            metrics.HALTED.set(1)
-            _logger.critical("the log does not sign any more: %s", error)
+            self.halt(error)
         elif not isinstance(error, StaylogError):
             error = StaylogError("internal_error", "the entry could not be written; the operator's log says why")
         for future in futures:

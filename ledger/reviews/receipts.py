@@ -47,7 +47,7 @@ def known_receipt(reader: Reader, key: bytes, unseal: Unseal | None = None) -> d
 def stored_receipt(reader: Reader, index: int, unseal: Unseal | None = None) -> dict[str, Any] | None:
     """The receipt of an entry; None while there is no checkpoint that covers it."""
     with reader.session():
-        published = reader.first_covering(index)
+        published = reader.first_witnessed(index) or reader.first_covering(index)
         if published is None:
             return None
         salt, beside = reader.receipt_salt(index)
@@ -61,10 +61,10 @@ def _unsealed(beside: bytes | None, unseal: Unseal | None) -> Mapping[str, Any]:
 def _receipt(
     reader: Reader, event: Event, salt: bytes, published: Published, beside: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Under the first checkpoint that covers it, so that it is the same whenever it is made."""
+    """Under the first checkpoint that covers it and has its witnesses, so that it is the same whenever it is made; with
+    none yet, under the first that covers it."""
     members = event.entry.members
     level = {"verification_level": members["level"]} if "level" in members else {}
-    path = reader.tree.inclusion(event.index, published.size)
     return {
         "review_id": members["review_id"],
         "status": "accepted",
@@ -76,7 +76,17 @@ def _receipt(
             "text": event.opening.as_json() if event.opening else None,
             _OWN[event.entry.type]: {"salt": base64.encode(salt)},
         },
-        "checkpoint": published.note,
-        "tlog_proof": str(TlogProof(event.index, tuple(path), published.note)),
+        **_proof(reader, event.index, published),
         **beside,
     }
+
+
+def witnessed_receipt(reader: Reader, receipt: dict[str, Any]) -> dict[str, Any]:
+    """The receipt with its witnesses, if there are enough by now."""
+    published = reader.first_witnessed(receipt["index"])
+    return receipt if published is None else {**receipt, **_proof(reader, receipt["index"], published)}
+
+
+def _proof(reader: Reader, index: int, published: Published) -> dict[str, str]:
+    path = reader.tree.inclusion(index, published.size)
+    return {"checkpoint": published.note, "tlog_proof": str(TlogProof(index, tuple(path), published.note))}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -16,6 +16,8 @@ from ledger.store.tables import page, tile
 
 # Both drivers take at least this many values in one statement.
 MAX_VALUES = 30_000
+# Every reader of signed notes takes 16 signatures, of which one is the log's.
+MAX_WITNESSES = 15
 # How many keys are asked for at once.
 MAX_KEYS = 5_000
 
@@ -38,7 +40,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Published(Head):
-    """A state that was signed."""
+    """A state that was signed; by witnesses too, as far as their cosignatures are here."""
 
     note: str
 
@@ -104,7 +106,7 @@ def newest_published(connection: Connection) -> Published | None:
 
 def published_at(connection: Connection, size: int) -> Published | None:
     rows = run(connection, f"SELECT {_HEAD}, note FROM checkpoint WHERE size = ?", (size,))
-    return Published(*_typed(rows[0])) if rows else None
+    return next(iter(_cosigned(connection, [Published(*_typed(row)) for row in rows])), None)
 
 
 def published_below(connection: Connection, size: int | None, count: int) -> list[Published]:
@@ -112,7 +114,18 @@ def published_below(connection: Connection, size: int | None, count: int) -> lis
     below = "WHERE size < ? " if size is not None else ""
     query = f"SELECT {_HEAD}, note FROM checkpoint {below}ORDER BY size DESC LIMIT ?"
     values = (count,) if size is None else (size, count)
-    return [Published(*_typed(row)) for row in run(connection, query, values)]
+    return _cosigned(connection, [Published(*_typed(row)) for row in run(connection, query, values)])
+
+
+def _cosigned(connection: Connection, found: list[Published]) -> list[Published]:
+    """With the lines of witnesses, as many as every reader of notes takes."""
+    query = "SELECT size, line FROM cosignature WHERE size IN ({}) ORDER BY size, witness"
+    lines: dict[int, list[str]] = {}
+    for size, line in select_in(connection, query, [published.size for published in found]):
+        lines.setdefault(size, []).append(line)
+    if not lines:
+        return found
+    return [replace(each, note=each.note + "".join(lines.get(each.size, [])[:MAX_WITNESSES])) for each in found]
 
 
 _HEAD = "size, root, map_top, map_root, pages, at"

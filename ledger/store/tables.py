@@ -46,6 +46,17 @@ checkpoint = Table(
     Column("at", Text, nullable=False),
     Column("note", Text, nullable=False),
 )
+# What witnesses signed under checkpoints: by their vkey, the line as a note has it
+cosignature = Table(
+    "cosignature",
+    metadata,
+    Column("size", Key, primary_key=True, autoincrement=False),
+    Column("witness", Text, primary_key=True),
+    Column("line", Text, nullable=False),
+    Index("ix_cosignature_witness", "witness", "size"),
+)
+# Checkpoints that had the cosignatures which the policy asked for then
+witnessed = Table("witnessed", metadata, Column("size", Key, primary_key=True, autoincrement=False))
 # The log. Three columns repeat what the bytes say: map key of the host, a review's id, the review named. The last two
 # have what opens the commitment in them, which is no part of the log; both are empty once it is redacted
 entry = Table(

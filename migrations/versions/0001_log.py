@@ -4,7 +4,7 @@ hosts, and what issuers publish; what waits for a decision, notices, claims, and
 import sqlalchemy as sa
 from alembic import op
 
-revision = "6"
+revision = "7"
 down_revision = None
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -32,6 +32,14 @@ def upgrade() -> None:
         sa.Column("at", sa.Text, nullable=False),
         sa.Column("note", sa.Text, nullable=False),
     )
+    op.create_table(
+        "cosignature",
+        sa.Column("size", KEY, primary_key=True, autoincrement=False),
+        sa.Column("witness", sa.Text, primary_key=True),
+        sa.Column("line", sa.Text, nullable=False),
+    )
+    op.create_index("ix_cosignature_witness", "cosignature", ["witness", "size"])
+    op.create_table("witnessed", sa.Column("size", KEY, primary_key=True, autoincrement=False))
     op.create_table(
         "entry",
         sa.Column("idx", KEY, primary_key=True, autoincrement=False),

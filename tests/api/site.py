@@ -115,13 +115,19 @@ class Site:
 
 
 @contextmanager
-def serving(folder: Path, database_url: str | None = None, **options: Any) -> Iterator[Site]:
-    """Without limits by address, unless told: all tests come from one."""
+def serving(
+    folder: Path,
+    database_url: str | None = None,
+    prepare: Callable[[Running], object] = lambda _: None,
+    **options: Any,
+) -> Iterator[Site]:
+    """Without limits by address, unless told: all tests come from one. `prepare` is done to its ledger before."""
     outside = Neighbourhood(folder)
     running = Running(folder / "data", database_url or f"sqlite:///{folder}/ledger.db", outside.development)
     draft = trust(running.ledger.issuers(), "guest", IDV, [ISSUER.multikey], None)
     assert draft is not None
     running.add(draft)
+    prepare(running)
     app = create_app(running.ledger, DOMAIN, **{"limits": False, **options})
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(config(app, "127.0.0.1", 0))

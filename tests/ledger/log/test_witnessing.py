@@ -139,11 +139,13 @@ def test_quorums(quorum: str, signatures: tuple[Signature, ...], enough: bool) -
     policy = Policy.parse(POLICY % quorum)
     if enough:
         checkpoint, seen = policy.verify(cosigned(*signatures))
-        assert (checkpoint.size, len(seen)) == (5, len(signatures))
+        assert (checkpoint.size, seen.agree, seen.asked, seen.quorum) == (5, len(signatures), 2, True)
     else:
         with pytest.raises(NotProved) as refusal:
             policy.verify(cosigned(*signatures))
         assert refusal.value.code == "quorum_missing"
+        seen = policy.agreement(Note.parse(cosigned(*signatures)))
+        assert (seen.agree, seen.quorum) == (len(set(signatures)), False)
 
 
 def test_a_log_outside_the_policy_is_refused() -> None:
@@ -190,7 +192,7 @@ def test_a_deep_policy_is_judged_at_once() -> None:
     for depth in range(1, 400):
         lines += [f"group {name}{depth} all a{depth - 1} b{depth - 1}" for name in "ab"]
     policy = Policy.parse("\n".join([*lines, "quorum a399"]))
-    assert policy.verify(cosigned(BY_WITNESS))[1]
+    assert policy.verify(cosigned(BY_WITNESS))[1].quorum
     with pytest.raises(BadNote):
         Policy.parse("# " + "x" * 70_000)
 

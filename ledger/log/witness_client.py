@@ -1,0 +1,131 @@
+"""One witness, asked (c2sp.org/tlog-witness 1.0.0). Nothing it says is believed that its key, or ours, did not sign."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ledger.canon.times import seconds
+from ledger.errors import BadNote, Malformed, NotFetched, NotProved, StaylogError
+from ledger.log.add_checkpoint import PATH, SIZE_TYPE, AddCheckpoint, monitoring_path, parse_size
+from ledger.log.checkpoint import Checkpoint, open_checkpoint
+from ledger.log.cosignature import cosignatures
+from ledger.log.note import MAX_CHARACTERS, Note, Verifier
+from ledger.net import plain
+from ledger.store.rows import Published
+
+# How long a witness may take for an answer.
+SECONDS = 5.0
+# Two clocks may differ by this much. Auditors hold an entry's time against that of a cosignature over it: one from the
+# past would make an honest log look as if it dated its entries ahead.
+SKEW = 300
+# Others may ask the same witness at the same time, so that what it said last is outdated at once.
+TRIES = 3
+
+_REFUSALS = {
+    400: "it cannot read what it was asked",
+    403: "it does not know the key that signed",
+    404: "it does not know this log: ask its operator to trust the log's key",
+}
+
+
+class Contradicted(StaylogError):
+    """`log_behind` or `log_forked`: the witness has cosigned another history, or more, than we have. `shown` is the
+    checkpoint, signed by our own key, that proves it; without one it is the witness's word."""
+
+    def __init__(self, code: str, message: str, shown: Checkpoint | None) -> None:
+        super().__init__(code, message)
+        self.shown = shown
+
+
+class Tree(Protocol):
+    def root(self, size: int) -> bytes: ...
+    def consistency(self, first: int, second: int) -> Sequence[bytes]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessClient:
+    """`url` is the witness's address, under which it is asked and shows what it cosigned."""
+
+    name: str
+    verifier: Verifier
+    url: str
+    log: Verifier
+    tree: Tree
+    agent: str
+
+    def cosign(self, published: Published, old: int, now: int) -> str:
+        """The witness's line for a checkpoint, checked. `old` is what it cosigned last, as far as we know. Raises
+        NotFetched when it does not answer, NotProved when it does not sign, Contradicted when it has seen others."""
+        note = Note.parse(published.note)
+        ours = Note(note.text, tuple(each for each in note.signatures if each.is_by(self.log)))
+        for _ in range(TRIES):
+            proof = self.tree.consistency(old, published.size) if old else ()
+            request = str(AddCheckpoint(old, tuple(proof), str(ours))).encode()
+            answer = self._ask(PATH, request)
+            if answer.status == 200:
+                return self._line(ours.text, answer.body, published.at, now)
+            if answer.status != 409 or answer.media_type != SIZE_TYPE:
+                break
+            old = self._size(answer.body)
+            if old > published.size:
+                raise self._contradicted(
+                    "log_behind", f"says that it has cosigned {old} entries, and we have {published.size}", published
+                )
+        if answer.status == 422:
+            raise self._contradicted(
+                "log_forked", f"says that {published.size} entries do not begin with the {old} it cosigned", published
+            )
+        reason = _REFUSALS.get(answer.status, f"it answers {answer.status}")
+        raise NotProved("cosignature_refused", f"{self.name} does not cosign: {reason}{_said(answer.body)}")
+
+    def shown(self) -> Checkpoint | None:
+        """The checkpoint that the witness shows as the last it cosigned, if our own key signed that."""
+        try:
+            answer = self._ask(monitoring_path(self.log.name))
+            return open_checkpoint(answer.body.decode(), self.log) if answer.status == 200 else None
+        except (NotFetched, NotProved, Malformed, UnicodeDecodeError):
+            return None
+
+    def _contradicted(self, code: str, says: str, published: Published) -> StaylogError:
+        """Whether that is proved: by what we have signed ourselves."""
+        shown = self.shown()
+        message = f"the witness {self.name} {says}"
+        if shown is not None and shown.size > published.size:
+            return Contradicted(
+                "log_behind", f"{message}; it shows the checkpoint of {shown.size} that this log signed", shown
+            )
+        if shown is not None and shown.size and self.tree.root(shown.size) != shown.root:
+            return Contradicted(
+                "log_forked", f"{message}; it shows another tree of {shown.size} that this log signed", shown
+            )
+        return Contradicted(code, f"{message}; it shows nothing that proves it", None)
+
+    def _line(self, text: str, body: bytes, head_at: str, now: int) -> str:
+        """Its own signature line among those that came."""
+        try:
+            note = Note.parse(f"{text}\n{body.decode()}")
+            found = cosignatures(note, [self.verifier])
+        except (BadNote, UnicodeDecodeError) as error:
+            raise NotProved("cosignature_invalid", f"{self.name} answers with what is no signature: {error}") from None
+        if not found:
+            raise NotProved("cosignature_invalid", f"{self.name} answers without a signature by its key")
+        if not seconds(head_at) - SKEW <= found[0].timestamp <= now + SKEW:
+            raise NotProved(
+                "cosignature_time", f"{self.name} says that it saw this at {found[0].timestamp}, and now is {now}"
+            )
+        return next(each.line() for each in note.signatures if each.is_by(self.verifier))
+
+    def _size(self, body: bytes) -> int:
+        try:
+            return parse_size(body.decode())
+        except (BadNote, UnicodeDecodeError) as error:
+            raise NotProved("cosignature_refused", f"{self.name} does not say what it has: {error}") from None
+
+    def _ask(self, path: str, body: bytes | None = None) -> plain.Answer:
+        return plain.ask(f"{self.url}/{path}", body, agent=self.agent, seconds=SECONDS, most=MAX_CHARACTERS)
+
+
+def _said(body: bytes) -> str:
+    """In its own words, as far as they can be shown."""
+    text = "".join(c for c in body[:200].decode("utf-8", "replace") if c.isprintable()).strip()
+    return f" ({text})" if text else ""
