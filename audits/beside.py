@@ -17,7 +17,6 @@ from audits.resources import prove_resource
 from audits.source import Source, ahead
 from ledger.errors import Malformed, NotProved, StaylogError, Unavailable
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
-from ledger.log.cosignature import cosignatures
 from ledger.log.face import Event
 from ledger.log.hostmap import map_key
 from ledger.log.note import Note, Verifier
@@ -81,7 +80,7 @@ def times(
         note = Note.parse(text)
         size = int(note.text.split("\n")[1])
         try:
-            found = cosignatures(note, [witness.verifier for witness in policy.witnesses.values()])
+            found = policy.agreement(note).found
         except NotProved as error:
             findings.miss(f"the cosignatures of the checkpoint of {size} entries: {error}")
             continue

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from audits.given import read_policy
 from audits.receipts import (
     verify_checkpoint,
     verify_growth,
@@ -23,7 +24,6 @@ from ledger.canon import base64, multikey, strict_json
 from ledger.canon.times import format_time
 from ledger.errors import BadJSON, Malformed
 from ledger.log.note import Verifier
-from ledger.log.policy import Policy
 from ledger.log.tlog_proof import HEADER
 
 # A clock may be a little ahead; a map head from next year is no mistake of a clock.
@@ -32,8 +32,8 @@ CLOCK_SKEW = timedelta(minutes=5)
 SIGNATURE = "\n\n— ".encode()
 # Which options belong to which kind of document. Any other is refused: an ignored option is a check not made.
 OPTIONS = {
-    "an answer": {"host", "max_age", "kind", "text"},
-    "a set of pages": {"host", "max_age", "text"},
+    "an answer": {"host", "max_age", "kind", "text", "policy"},
+    "a set of pages": {"host", "max_age", "text", "policy"},
     "a receipt": {"policy", "submission", "booking"},
     "a tlog-proof": {"policy", "entry"},
     "a refusal": {"submission"},
@@ -62,7 +62,7 @@ def _hours(_context: click.Context, _option: click.Parameter, value: float | Non
 @click.option("--kind", type=click.Choice(["full", "aggregate", "page"]), help="Refuse an answer of another kind.")
 @click.option("--text", type=click.Choice(["verified", "all", "none"]), help="What ?text= asked for.  [verified]")
 @click.option("--entry", type=FILE, help="The exact bytes of the entry that a tlog-proof is about.")
-@click.option("--policy", type=FILE, help="A tlog-policy: demand its quorum of witnesses for a receipt or tlog-proof.")
+@click.option("--policy", type=FILE, help="A tlog-policy: demand its quorum of witnesses.")
 @click.option("--consistency", type=FILE, help="The answer of /v1/log/consistency for two checkpoints, older first.")
 @click.option("--submission", type=FILE, help="What was signed and is answered by this, to show that it is yours.")
 @click.option("--booking", type=FILE, help="The booking statement it rests on, when the submission does not carry it.")
@@ -75,6 +75,7 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
 
     \b
       staylog verify answer.json --key VKEY --host did:web:cottage.example
+      staylog verify answer.json --key VKEY --host did:web:cottage.example --policy tlog-policy
       staylog verify page0.json page1.json --key VKEY --host did:web:cottage.example
       staylog verify receipt.json --key VKEY
       staylog verify review.refusal.json --key z6Mk... --submission review.json
@@ -130,7 +131,7 @@ def _check_pages(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Rep
 
 
 def _asked(given: dict[str, Any]) -> dict[str, Any]:
-    asked = {"text": given.get("text", "verified")}
+    asked: dict[str, Any] = {"text": given.get("text", "verified"), "policy": read_policy(given.get("policy"))}
     if "max_age" in given:
         now = datetime.now(UTC)
         asked["oldest"] = format_time(now - timedelta(hours=given["max_age"]))
@@ -139,7 +140,9 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_receipt(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
-    return verify_receipt(data[0], log, policy=_policy(given), **_read(given, "submission", "booking"))
+    return verify_receipt(
+        data[0], log, policy=read_policy(given.get("policy")), **_read(given, "submission", "booking")
+    )
 
 
 def _read(given: dict[str, Any], *names: str) -> dict[str, bytes]:
@@ -149,11 +152,11 @@ def _read(given: dict[str, Any], *names: str) -> dict[str, bytes]:
 def _check_tlog_proof(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
     if "entry" not in given:
         raise click.UsageError("a tlog-proof does not contain its entry: name it with --entry")
-    return verify_tlog_proof(_text(data[0]), given["entry"].read_bytes(), log, policy=_policy(given))
+    return verify_tlog_proof(_text(data[0]), given["entry"].read_bytes(), log, policy=read_policy(given.get("policy")))
 
 
 def _check_checkpoint(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
-    return verify_checkpoint(_text(data[0]), log, policy=_policy(given))
+    return verify_checkpoint(_text(data[0]), log, policy=read_policy(given.get("policy")))
 
 
 def _check_growth(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
@@ -172,10 +175,6 @@ _CHECKS: dict[str, Callable[[list[bytes], Verifier, dict[str, Any]], Report]] = 
     "a checkpoint": _check_checkpoint,
     "a pair of checkpoints": _check_growth,
 }
-
-
-def _policy(given: dict[str, Any]) -> Policy | None:
-    return Policy.parse(_text(given["policy"].read_bytes())) if "policy" in given else None
 
 
 def _text(data: bytes) -> str:

@@ -4,10 +4,9 @@ A witness says when it saw a checkpoint, so what stands in that tree was there b
 something was NOT there yet no cosignature shows: a witness may be asked about an old checkpoint at any time.
 """
 
-from datetime import UTC, datetime
-
 from audits.evidence import WITNESSED, Audited, Evidence, Fraud, Shown, included, unproved, write_entries
-from ledger.canon.times import format_time, seconds
+from audits.report import moment
+from ledger.canon.times import seconds
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.cosignature import Cosignature, cosignatures
 from ledger.log.note import Note, Verifier
@@ -24,7 +23,7 @@ def is_postdated(size: int, cosigned: int, index: int, at: str) -> bool:
 
 def prove(log: Audited, index: int, note: str, cosignature: Cosignature) -> Fraud:
     placed = log.placed(index)
-    time = _moment(cosignature.timestamp)
+    time = moment(cosignature.timestamp)
     claim = f"entry {index} says {placed[0].get('at')}; {cosignature.witness.name} had seen a tree with it at {time}"
     shown = {"entries": write_entries(placed), "log_proof": log.multiproof(placed)}
     evidence = {"checkpoint": log.note, "cosigned": note, "witness": str(cosignature.witness), **shown}
@@ -39,13 +38,6 @@ def check(code: str, evidence: Evidence, log: Verifier) -> Shown:
         if code == CODE and at is not None and is_postdated(seen.size, each.timestamp, placed.index, at):
             return checkpoint, [
                 f"entry {placed.index} of the tree of {checkpoint.size} that {log.name} signed says that it is of {at}",
-                f"whoever has the key {witness} cosigned a tree with it at {_moment(each.timestamp)}",
+                f"whoever has the key {witness} cosigned a tree with it at {moment(each.timestamp)}",
             ]
     return unproved("no cosignature here contradicts the time of the entry")
-
-
-def _moment(timestamp: int) -> str:
-    try:
-        return format_time(datetime.fromtimestamp(timestamp, UTC))
-    except (OSError, OverflowError, ValueError):
-        return f"second {timestamp}"

@@ -1,7 +1,7 @@
 """Offline verification of receipts, tlog-proofs and checkpoints: one entry at a time (protocol.md 6, 7)."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
@@ -70,7 +70,7 @@ def verify_receipt(
     report.proved.append(
         f"the {entry.type} is entry {proof.index} of a tree of {checkpoint.size} that {log.name} signed"
     )
-    report.proved += _cosigned(proof.checkpoint, policy)
+    report.witnessed(proof.checkpoint, policy)
     if entry.type != "response":
         report.not_proved.append(REAL_STAYS)
     if booking is None and isinstance(receipt.get("booking"), dict):
@@ -149,23 +149,8 @@ def verify_tlog_proof(text: str, data: bytes, log: Verifier, *, policy: Policy |
     checkpoint = proof.verify(leaf_hash(data), log)
     report = Report("tlog-proof", checkpoint.size)
     report.proved.append(f"the entry is number {proof.index} of a tree of {checkpoint.size} that {log.name} signed")
-    report.proved += _cosigned(proof.checkpoint, policy)
+    report.witnessed(proof.checkpoint, policy)
     return report
-
-
-def _cosigned(note: str, policy: Policy | None) -> list[str]:
-    if policy is None:
-        return []
-    _, found = policy.verify(note)
-    return [f"{c.witness.name} cosigned this checkpoint at {_moment(c.timestamp)}" for c in found]
-
-
-def _moment(timestamp: int) -> str:
-    """A witness may sign any 63 bits; a calendar ends with the year 9999."""
-    try:
-        return format_time(datetime.fromtimestamp(timestamp, UTC))
-    except (OverflowError, ValueError, OSError):
-        return f"{timestamp} seconds after 1970"
 
 
 def verify_checkpoint(note: str, log: Verifier, *, policy: Policy | None = None) -> Report:
@@ -173,7 +158,7 @@ def verify_checkpoint(note: str, log: Verifier, *, policy: Policy | None = None)
     checkpoint = open_checkpoint(note, log)
     report, root = Report("checkpoint", checkpoint.size), base64.encode(checkpoint.root)
     report.proved.append(f"{log.name} signed a tree of {checkpoint.size} entries with root {root}")
-    report.proved += _cosigned(note, policy)
+    report.witnessed(note, policy)
     return report
 
 

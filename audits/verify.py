@@ -16,6 +16,7 @@ from ledger.log.checkpoint import Checkpoint, open_checkpoint
 from ledger.log.face import Event
 from ledger.log.hostmap import verify_map
 from ledger.log.note import Verifier
+from ledger.log.policy import Policy
 from ledger.log.proofs import multiproof_root
 from ledger.log.record import fold, sublog_leaf
 from ledger.log.record_form import read_record
@@ -35,12 +36,13 @@ def verify_answer(
     oldest: str | None = None,
     newest: str | None = None,
     text: str = "verified",
+    policy: Policy | None = None,
 ) -> Report:
     """Check one answer about `host`.
 
     `kind`: refuse any other than full, aggregate or page. `oldest` and `newest`: the times between which the map head
     must lie to count as fresh. `text`: what was asked for, `verified` (the default), `all` or `none`; it decides which
-    missing texts are reported as withheld.
+    missing texts are reported as withheld. `policy`: demand its quorum of witnesses.
     """
     answer = parse_answer(data)
     if kind not in (None, answer.kind):
@@ -48,6 +50,7 @@ def verify_answer(
     checkpoint, record = _verify_state(answer, log, host)
     at = _verify_age(answer, oldest, newest)
     report = _report(f"{answer.kind} answer about {host}", log, checkpoint, at, host)
+    report.witnessed(answer.checkpoint, policy)
     if record is None:
         report.proved.append("the map of that tree has no record of this host: it has no reviews")
     else:
@@ -77,6 +80,7 @@ def verify_pages(
     oldest: str | None = None,
     newest: str | None = None,
     text: str = "verified",
+    policy: Policy | None = None,
 ) -> Report:
     """Check pages that together are a full answer: every event once, all at one checkpoint."""
     answers = sorted((parse_answer(data) for data in pages), key=lambda answer: answer.start)
@@ -99,6 +103,7 @@ def verify_pages(
     at = _verify_age(answers[0], oldest, newest)
     _verify_fold(events, answers[0].record or "", host)
     report = _report(f"{len(pages)} pages about {host}", log, checkpoint, at, host)
+    report.witnessed(answers[0].checkpoint, policy)
     report.proved += COMPLETE
     _report_texts(events, text, report, complete=True)
     return report

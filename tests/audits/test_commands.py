@@ -111,7 +111,7 @@ class TestStaylogVerify:
             (["full.json", "receipt.json"], "--host"),
             (["full.json", "--host", HOST, "--max-age", "nan"], "hours from 0"),
             (["full.json", "--host", HOST, "--max-age", "1e9"], "hours from 0"),
-            (["full.json", "--host", HOST, "--policy", "policy.txt"], "--policy does not apply to an answer"),
+            (["full.json", "--host", HOST, "--submission", "receipt.json"], "--submission does not apply to an answer"),
             (["page0.json", "page6.json", "--host", HOST, "--kind", "full"], "--kind does not apply"),
             (["receipt.json", "--max-age", "1"], "--max-age does not apply to a receipt"),
             (["receipt.json", "--entry", "entry.json"], "--entry does not apply"),

@@ -254,7 +254,8 @@ def test_age_is_bounded_on_both_sides(world: World) -> None:
     at = verify_answer(answer, LOG, HOSTS[0]).at
     assert at is not None
     assert verify_answer(answer, LOG, HOSTS[0], oldest=at, newest=at).at == at
-    for bounds in ({"oldest": "2999-01-01T00:00:00Z"}, {"newest": "2026-01-01T00:00:00Z"}):
+    both: tuple[dict[str, Any], ...] = ({"oldest": "2999-01-01T00:00:00Z"}, {"newest": "2026-01-01T00:00:00Z"})
+    for bounds in both:
         with pytest.raises(NotProved) as refusal:
             verify_answer(answer, LOG, HOSTS[0], **bounds)
         assert refusal.value.code == ("too_old" if "oldest" in bounds else "from_the_future")

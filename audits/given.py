@@ -1,0 +1,31 @@
+"""What somebody names on a command line: files with checkpoints, and with policies."""
+
+from pathlib import Path
+
+from ledger.canon import strict_json
+from ledger.errors import BadJSON, Malformed
+from ledger.log.policy import Policy
+
+
+def read_note(path: Path) -> str:
+    """The checkpoint in a file: a note, or a receipt or answer that has one."""
+    text = _text(path)
+    if not text.startswith("{"):
+        return text
+    value = strict_json.loads(text)
+    places = (value, value.get("proof")) if isinstance(value, dict) else ()
+    note = next((each["checkpoint"] for each in places if isinstance(each, dict) and "checkpoint" in each), None)
+    if not isinstance(note, str):
+        raise Malformed("note_malformed", f"{path} has no checkpoint in it")
+    return note
+
+
+def read_policy(path: Path | None) -> Policy | None:
+    return Policy.parse(_text(path)) if path is not None else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise BadJSON("not_utf8", f"{path} is not UTF-8 text") from None
