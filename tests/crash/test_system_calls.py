@@ -3,13 +3,11 @@ killed at it, or the call returns an error. In the way of Tessera's fault tests 
 
 import re
 import shutil
-import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from signal import SIGKILL
-from typing import Any
 
 import pytest
 
@@ -17,62 +15,29 @@ from ledger.errors import Misconfigured
 from ledger.folder import init_folder, open_ledger
 from ledger.settings import Settings
 from tests.crash.child import Ack, Story, begin, lone
-from tests.crash.harness import Child, examine
+from tests.crash.harness import examine
+from tests.crash.tracing import Call, Tracer
 from tests.running import Writer
 
 # The calls by which SQLite, the mark and the key files change anything.
 CALLS = "write,pwrite64,pwritev,fdatasync,fsync,ftruncate,fallocate,unlink,unlinkat,rename"
 SEED = 3
 
-Call = tuple[str, int]
 
-
-class Tracer:
-    """Runs processes under strace, with a fault or without."""
-
-    def __init__(self, folder: Path) -> None:
-        found = shutil.which("strace")
-        if found is None:
-            pytest.skip("strace is not installed")
-        self._strace = found
-        self._trace = folder / "trace"
-
-    def run(self, fault: str, target: Callable[..., None], *arguments: Any) -> tuple[list[bytes], int]:
-        """What the process said, and how it ended."""
-        child = Child(target, *arguments)
-        assert child.channel.recv_bytes() == b"ready"
-        command = [self._strace, "-y", "-o", str(self._trace), "-e", f"trace={CALLS}", "-p", str(child.process.pid)]
-        if fault:
-            command += ["-e", f"inject={fault}"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
-            assert tracer.stderr is not None
-            if "attached" not in (said := tracer.stderr.readline()):
-                child.kill()
-                child.wait()
-                pytest.skip(f"strace may not trace here: {said.strip()}")
-            child.channel.send_bytes(b"go on")
-            answers = []
-            try:
-                while True:
-                    answers.append(child.channel.recv_bytes())
-            except (EOFError, ConnectionResetError):
-                status = child.wait()
-        return answers, status
-
-    def calls(self) -> Iterator[Call]:
-        """The calls of the last run, each with its number among those of its name; not those to the channel."""
-        seen: Counter[str] = Counter()
-        for name, file in re.findall(r"^(\w+)\((?:\d+<([^>]*)>)?", self._trace.read_text(), re.MULTILINE):
-            seen[name] += 1
-            if not file.startswith(("socket:", "UNIX", "pipe:")):
-                yield name, seen[name]
+def calls_in(trace: str) -> Iterator[Call]:
+    """Each with its number among those of its name; not those to the channel."""
+    seen: Counter[str] = Counter()
+    for name, file in re.findall(r"^(\w+)\((?:\d+<([^>]*)>)?", trace, re.MULTILINE):
+        seen[name] += 1
+        if not file.startswith(("socket:", "UNIX", "pipe:")):
+            yield name, seen[name]
 
 
 class Appends:
     """A small ledger, and copies of it in which one entry is appended."""
 
     def __init__(self, folder: Path) -> None:
-        self._tracer = Tracer(folder)
+        self._tracer = Tracer(folder, CALLS)
         self._base = folder / "base"
         self.settings = Settings.of(folder / "copy")
         init_folder(Settings.of(self._base))
@@ -81,7 +46,7 @@ class Appends:
             self.size = ledger.reader.refresh().size
         answers, status = self.run("")
         assert (len(answers), status) == (1, 0)
-        self.calls = list(self._tracer.calls())
+        self.calls = list(calls_in(self._tracer.trace()))
 
     def run(self, fault: str) -> tuple[list[bytes], int]:
         shutil.rmtree(self.settings.data, ignore_errors=True)
@@ -140,9 +105,9 @@ def test_every_write_may_fail(appends: Appends, error: str, every: int, code: st
 
 def test_a_ledger_that_was_being_made_can_be_made_again(tmp_path: Path) -> None:
     """`staylog init` is killed at every write to a key or the mark, every sync, and some writes of the database."""
-    tracer, settings = Tracer(tmp_path), Settings.of(tmp_path / "data")
+    tracer, settings = Tracer(tmp_path, CALLS), Settings.of(tmp_path / "data")
     assert tracer.run("", begin, settings) == ([], 0)
-    calls = list(tracer.calls())
+    calls = list(calls_in(tracer.trace()))
     pages = [call for call in calls if call[0] == "pwrite64"]
     chosen = [call for call in calls if call[0] != "pwrite64"] + pages[::25] + pages[-6:]
     for name, number in chosen:

@@ -54,7 +54,7 @@ class Go:
             self._requests.flush()
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, source: Path = SOURCE) -> Path:
     """Compile the program. It takes half a second: each worker of a parallel run has its own."""
     command = shutil.which("go") or absent("the Go compiler (Debian: golang-go)")
     environment = {**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "GOCACHE": str(folder / "cache")}
@@ -66,7 +66,7 @@ def build(folder: Path) -> Path:
     environment["GOPATH"] = os.pathsep.join(filter(None, [own, DEBIAN_GOPATH]))
     if run("list", *PACKAGES).returncode:
         absent("golang.org/x/mod below a GOPATH (Debian: golang-golang-x-mod-dev)")
-    built = run("build", "-o", str(folder / "program"), str(SOURCE))
+    built = run("build", "-o", str(folder / "program"), str(source))
     assert built.returncode == 0, built.stderr
     return folder / "program"
 
