@@ -73,6 +73,8 @@ class Audit:
         self._tree = TileTree(state)
         # Whether all that was replayed came from this source, and in this run.
         self._all_now = self._replayer.size == 0
+        # The tree that was read to its end, once there is one.
+        self.audited: Audited | None = None
         self.findings = Findings()
         self._texts = Texts(source, self.findings)
         self._compared: int | None = None
@@ -99,7 +101,7 @@ class Audit:
             except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
                 # Whatever is served, and whatever we did not think of: it must not keep what is proved from being told.
                 self.findings.miss(f"all that is served beside the entries: {error!r}")
-            checkpoint = audited.checkpoint
+            self.audited, checkpoint = audited, audited.checkpoint
         self._require_proofs()
         at = self._state.head_at(checkpoint.size)
         self._require_young(at)
@@ -246,9 +248,11 @@ class Audit:
     def _compare(self, audited: Audited, above: int) -> None:
         """Checkpoints, tiles and times; but for what was compared, and clean, when the log had `above` entries."""
         found, options, seen = self.findings, self._options, self._state.seen()
-        for size, _, note, _ in seen:
+        for size, root, note, _ in seen:
             try:
-                beside.hold_against(note, self._log, audited, found)
+                # Whoever looks every minute has seen many, and was shown before that these are of this tree.
+                if size > above or self._state.root_at(size) != root:
+                    beside.hold_against(note, self._log, audited, found)
             except (Malformed, NotProved) as error:
                 raise NotStored(f"a checkpoint that an earlier audit kept is damaged: {error}") from None
             # The larger ones are in the list.

@@ -15,13 +15,13 @@ from rich.markup import escape
 from audits import page
 from audits.audit import SAMPLE, Audit, Options
 from audits.check_commands import check_fraud_file, check_promise_kept
+from audits.given import read_note, read_policy
 from audits.source import open_source
 from audits.state import last_audit, opened
 from audits.terminal import FILE, FOLDER, OUT, printable, progress_bar, say_refusal, tell, write_text
-from ledger.canon import did, strict_json
-from ledger.errors import BadJSON, Malformed, Misconfigured, StaylogError
+from ledger.canon import did
+from ledger.errors import Misconfigured, StaylogError
 from ledger.log.note import Verifier
-from ledger.log.policy import Policy
 
 FINDINGS = "findings"
 EXIT = {"clean": 0, "findings": 1, "incomplete": 2}
@@ -102,8 +102,8 @@ def run(
     gc.set_threshold(YOUNG_OBJECTS)
     try:
         log = Verifier.parse(vkey)
-        asked = ([_note(path) for path in seen], [did.check(host) for host in hosts], sample)
-        options = Options(_policy(policy), *asked, timedelta(hours=max_age) if max_age is not None else None)
+        asked = ([read_note(path) for path in seen], [did.check(host) for host in hosts], sample)
+        options = Options(read_policy(policy), *asked, timedelta(hours=max_age) if max_age is not None else None)
         with progress_bar("audit") as (progress, say), opened(state, log) as kept:
             checking = Audit(open_source(where, say), log, kept, options, progress)
             result = checking.run()
@@ -164,30 +164,6 @@ def report(state: Path, out: Path) -> None:
         say_refusal(error)
         raise SystemExit(2) from None
     click.echo(f"{out}: {found['verdict']}, {found['size']:,} entries of {printable(found['log'])}")
-
-
-def _policy(path: Path | None) -> Policy | None:
-    return Policy.parse(_text(path)) if path is not None else None
-
-
-def _note(path: Path) -> str:
-    """The checkpoint in a file: a note, or a receipt or answer that has one."""
-    text = _text(path)
-    if not text.startswith("{"):
-        return text
-    value = strict_json.loads(text)
-    places = (value, value.get("proof")) if isinstance(value, dict) else ()
-    note = next((each["checkpoint"] for each in places if isinstance(each, dict) and "checkpoint" in each), None)
-    if not isinstance(note, str):
-        raise Malformed("note_malformed", f"{path} has no checkpoint in it")
-    return note
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError:
-        raise BadJSON("not_utf8", f"{path} is not UTF-8 text") from None
 
 
 audit.add_command(check_fraud_file)
