@@ -12,7 +12,6 @@ from litestar.params import PathParameter
 import schemas
 from api.caching import MINUTES
 from api.openapi import responses
-from api.pages import code, definitions, link, page
 from api.shapes import Health, SchemaList, TrustedIssuer, TrustedIssuers
 from ledger.canon import multikey
 from ledger.errors import NotFound
@@ -21,41 +20,6 @@ from ledger.settings import service_did
 
 SCHEMA_TYPE = "application/schema+json"
 CONTEXT_TYPE = "application/ld+json"
-
-
-@get("/", include_in_schema=False, sync_to_thread=False)
-def home(ledger: NamedDependency[Ledger], base_url: NamedDependency[str]) -> Response[bytes]:
-    """The front page."""
-    newest = ledger.reader.published
-    body = f"""
-<p>A reputation ledger for short-term rentals. Each review is an entry in one tamper-evident Merkle log, and one answer
-about one host can be checked offline: that nothing was left out, and that every average is right.</p>
-<p>This is the log {code(ledger.origin)}. It has {newest.size} entries, as of {code(newest.at)}.</p>
-<h2>Ask about a host</h2>
-<pre>curl '{base_url}/v1/hosts/did:web:cottage.example/reputation?proof=full'</pre>
-<h2>Review a stay</h2>
-<p>A guest signs a review with the key that a trusted credential is about, and sends it with the stay receipt that the
-host gave at booking time to {code("POST /v1/reviews")}. The answer is a receipt that proves, offline and for ever, that
-the review is in the log. The host may respond once. {code("staylog review --help")} does both from a terminal.</p>
-<p>Without a receipt, what host or guest said before check-in shows the stay ({code("POST /v1/bookings")},
-{code("staylog booking --help")}); else the host is asked. One that keeps silent for three days prevents nothing: the
-review is published as unconfirmed, and the silence is counted.</p>
-<h2>Look around</h2>
-"""
-    links = [
-        ("/schema", "all operations and their parameters; also as", "/schema/openapi.json"),
-        ("/v1/log/checkpoint", "the newest signed checkpoint; all of them at", "/v1/log/checkpoints"),
-        ("/v1/log/entries", "the entries; as tiles under", "/log/checkpoint"),
-        ("/v1/log/openings/0", "the texts of the first 256 entries, but for those that were redacted", ""),
-        ("/v1/log/key", "the key that signs checkpoints; all keys in", "/.well-known/did.json"),
-        ("/v1/policy", "what is let in", ""),
-        ("/v1/issuers", "whose credentials count", ""),
-        ("/schemas", "JSON Schemas of entries, records, answers, receipts, credentials and statements", ""),
-        ("/problems", "every error code, what it means and what to do", ""),
-        ("/health", "whether the log is well; counters at", "/metrics"),
-    ]
-    listed = definitions((link(target), f"{text} {link(more) if more else ''}") for target, text, more in links)
-    return page("Staylog", body + listed, {"Cache-Control": "public, max-age=10"})
 
 
 @get(
@@ -179,7 +143,6 @@ def _schema(name: str) -> bytes:
 
 
 HANDLERS = [
-    home,
     health,
     admission_policy,
     did_document,

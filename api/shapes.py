@@ -38,6 +38,75 @@ class Checkpoints(Struct, frozen=True):
     next: Annotated[Count | None, Meta(description="`before` for the next page; null at the end.")]
 
 
+class WitnessStatus(Struct, frozen=True):
+    name: Annotated[str, Meta(description="As the policy calls it.")]
+    vkey: Annotated[str, Meta(description="The key by which its cosignatures are checked.")]
+    url: str | None
+    state: Annotated[
+        Literal["cosigned", "waiting", "unreachable", "refused", "ahead", "lying"],
+        Meta(
+            description="What came of asking it last: it cosigned; it was not asked yet; it does not answer; it does "
+            "not sign; it says that it has seen more than there is; what it signs or says does not hold."
+        ),
+    ]
+    size: Annotated[Count | None, Meta(description="The newest checkpoint that it cosigned, as far as this is known.")]
+    at: Annotated[str | None, Meta(description="When it saw that, by its own clock.")]
+    detail: Annotated[str | None, Meta(description="What is wrong, in words.")]
+
+
+class WitnessReport(Struct, frozen=True):
+    policy: Annotated[
+        str | None,
+        Meta(description="The tlog-policy of this log, verbatim; null when nobody is asked. Get yours from elsewhere."),
+    ]
+    size: Annotated[Count, Meta(description="The newest published checkpoint.")]
+    quorum: Annotated[
+        bool | None, Meta(description="Whether enough witnesses cosigned that one; null without a policy.")
+    ]
+    witnessed: Annotated[ListedCheckpoint | None, Meta(description="The newest that enough witnesses cosigned.")]
+    witnesses: list[WitnessStatus]
+
+
+class ReviewsByLevel(Struct, frozen=True):
+    guest_verified: Index
+    host_attested: Index
+    unconfirmed: Index
+
+
+RedactionsByBasis = Annotated[dict[str, Index], Meta(description="Texts withdrawn, by legal basis, if any.")]
+ChecksByOutcome = Annotated[dict[str, Index], Meta(description="What was found about bookings, by outcome, if any.")]
+
+
+class DayStatistics(Struct, frozen=True):
+    date: str
+    entries: Count
+    reviews: Annotated[ReviewsByLevel, Meta(description="By the level at which they came in.")]
+    responses: Index
+    upgrades: Index
+    redactions: RedactionsByBasis
+    checks: ChecksByOutcome
+
+
+class Statistics(Struct, frozen=True):
+    size: Annotated[
+        Index,
+        Meta(
+            description="Of the checkpoint up to which was counted: the newest, but for some seconds after a large log "
+            "was opened, when it is how far the count has come."
+        ),
+    ]
+    at: Annotated[str, Meta(description="The time of the last entry that was counted.")]
+    entries: Index
+    reviews: Annotated[
+        ReviewsByLevel, Meta(description="By the level that they have now: upgrades count as guest_verified.")
+    ]
+    responses: Index
+    upgrades: Index
+    redactions: RedactionsByBasis
+    checks: ChecksByOutcome
+    days: Annotated[list[DayStatistics], Meta(description="By date (UTC), but for days without any entry.")]
+
+
 class Inclusion(Struct, frozen=True):
     index: Index
     size: Count

@@ -2,15 +2,17 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
-from audits import plots, svg
-from audits.markup import code, document, listed, number, plural, section, table, terms, visible
-from audits.plots import stars, words
+from audits import plots
+from audits.document import document
+from audits.plots import stars
 from audits.report import REAL_STAYS
-from audits.timeline import Bin, Timeline, timeline
 from ledger.log.members import LEVELS
+from ledger.pictures.figures import figure, growth, levels
+from ledger.pictures.markup import code, listed, number, plural, section, table, terms, visible
+from ledger.pictures.plots import words
+from ledger.pictures.timeline import Bin, Timeline, timeline
 
 _PROOFS = {
     "signed": "The operator's own signatures convict it. Whoever has the file and the log's key can check that.",
@@ -41,7 +43,7 @@ def render(audit: Mapping[str, Any]) -> str:
     ]
     if audit["witnesses"]:
         parts.append(section("Witnesses", _witnesses(audit["witnesses"])))
-    return document(f"Audit of {visible(audit['log'])}", svg.STYLE, "".join(parts))
+    return document(f"Audit of {visible(audit['log'])}", "".join(parts))
 
 
 def _verdict(audit: Mapping[str, Any]) -> str:
@@ -132,42 +134,15 @@ def _same_log(witnesses: Sequence[Mapping[str, Any]]) -> str:
 def _holdings(over_time: Timeline) -> str:
     if not over_time.bins:
         return "<p>The log holds no entries.</p>\n"
-    figures = (_growth(over_time), _levels(over_time), _ratings(over_time), _redactions(over_time.total.redactions))
-    return f'<div class="plots">\n{"".join(figures)}</div>\n{_totals(over_time.total)}'
-
-
-def _figure(heading: str, plot: str, caption: str, numbers: str) -> str:
-    return (
-        f"<figure>\n<h3>{heading}</h3>\n{plot}\n<figcaption>{caption}</figcaption>\n"
-        f"<details><summary>{heading} in numbers</summary>\n{numbers}</details>\n</figure>\n"
-    )
-
-
-def _growth(over_time: Timeline) -> str:
-    bins = over_time.bins
-    entries = accumulate(bin_.counts["entries"] for bin_ in bins)
-    reviews = accumulate(bin_.all_reviews() for bin_ in bins)
-    rows = [
-        (bin_.label, number(entry), number(review)) for bin_, entry, review in zip(bins, entries, reviews, strict=True)
-    ]
-    caption = f"Entries and reviews so far, at the end of each {over_time.unit}"
-    return _figure(
-        "Growth", plots.growth(over_time), caption + ".", table(caption, ("Until", "Entries", "Reviews"), rows)
-    )
-
-
-def _levels(over_time: Timeline) -> str:
-    rows = [(bin_.label, *(number(bin_.reviews[level]) for level in LEVELS)) for bin_ in over_time.bins]
-    caption = f"Reviews per {over_time.unit}, by the level at which they came in"
-    head = ("In", *(words(level).capitalize() for level in LEVELS))
-    return _figure("Levels", plots.levels(over_time), caption + ".", table(caption, head, rows))
+    drawn = (growth(over_time), levels(over_time), _ratings(over_time), _redactions(over_time.total.redactions))
+    return f'<div class="plots">\n{"".join(drawn)}</div>\n{_totals(over_time.total)}'
 
 
 def _ratings(over_time: Timeline) -> str:
     rows = [(bin_.label, *(_mean(bin_, level) for level in LEVELS)) for bin_ in over_time.bins]
     caption = f"Mean overall rating of the reviews of each {over_time.unit}, 1 to 5 stars"
     head = ("In", *(words(level).capitalize() for level in LEVELS))
-    return _figure("Ratings", plots.ratings(over_time), caption + ".", table(caption, head, rows))
+    return figure("Ratings", plots.ratings(over_time), caption + ".", table(caption, head, rows))
 
 
 def _mean(bin_: Bin, level: str) -> str:
@@ -178,19 +153,19 @@ def _mean(bin_: Bin, level: str) -> str:
 def _redactions(redactions: Mapping[str, int]) -> str:
     rows = [(visible(words(basis)), number(times)) for basis, times in plots.by_basis(redactions).items()]
     caption = "Texts taken out for legal reasons, by the reason given"
-    return _figure(
+    return figure(
         "Redactions", plots.redactions(redactions), caption + ".", table(caption, ("Basis", "Redactions"), rows)
     )
 
 
 def _totals(total: Bin) -> str:
-    levels = [(words(level).capitalize(), number(total.reviews[level]), _mean(total, level)) for level in LEVELS]
+    reviews = [(words(level).capitalize(), number(total.reviews[level]), _mean(total, level)) for level in LEVELS]
     others = [
         ("Responses of hosts", number(total.counts["responses"])),
         ("Unconfirmed reviews that a receipt confirmed later", number(total.counts["upgrades"])),
         *((meaning, number(total.checks[outcome])) for outcome, meaning in _CHECKS.items()),
     ]
-    by_level = table("All reviews, by the level at which they came in", ("Level", "Reviews", "Mean overall"), levels)
+    by_level = table("All reviews, by the level at which they came in", ("Level", "Reviews", "Mean overall"), reviews)
     besides = table("What else the log says of stays", ("What", "Number"), others)
     return f'<div class="plots">\n<div>{by_level}</div>\n<div>{besides}</div>\n</div>\n'
 

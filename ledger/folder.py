@@ -17,6 +17,7 @@ from ledger.identity.resolution import Resolution
 from ledger.identity.status import StatusLists
 from ledger.identity.watch import Watch
 from ledger.keys import ServiceKeys, read_log_key, read_service_keys, write_log_key, write_service_keys
+from ledger.log.census import Census
 from ledger.log.drafts import make_draft
 from ledger.log.entries import parse_entry
 from ledger.log.integrate import begin_log
@@ -26,6 +27,7 @@ from ledger.log.publish import Publisher
 from ledger.log.reader import Reader
 from ledger.log.replay import MAX_BATCH
 from ledger.log.sequencer import Sequencer
+from ledger.log.witnesses import Witnesses, read_policy
 from ledger.net.development import Development, from_environment
 from ledger.net.fetch import Fetcher, user_agent
 from ledger.reviews.desk import Desk
@@ -53,15 +55,18 @@ class Ledger:
     fetcher: Fetcher
     archive: KeyArchive
     watch: Watch
+    witnesses: Witnesses
+    census: Census
 
     @property
     def origin(self) -> str:
         return self.verifier.name
 
     @property
-    def version(self) -> tuple[int, int]:
-        """Of everything that an answer about a host is made from."""
-        return self.reader.published.size, self.archive.version
+    def version(self) -> tuple[int, int, int]:
+        """Of everything that an answer about a host is made from; a note grows with each cosignature."""
+        newest = self.reader.published
+        return newest.size, len(newest.note), self.archive.version
 
     def issuers(self) -> Registry:
         """Whose credentials count, as the published log says."""
@@ -97,6 +102,8 @@ class Ledger:
     def close(self) -> None:
         """Finish what is queued, and let go of the database."""
         self.watch.close()
+        self.census.close()
+        self.witnesses.close()
         self.sequencer.close()
         self.reader.close()
         self.limiter.close()
@@ -151,13 +158,15 @@ def open_ledger(
     max_batch: int = MAX_BATCH,
     development: Development | None = None,
 ) -> Ledger:
-    """The ledger of a folder, checked: its key is the log's, and nothing newer than its database was ever signed.
-    `development` is by default what the environment says."""
+    """The ledger of a folder, checked: its key is the log's, and nothing newer than its database was ever signed, as
+    far as its mark and its witnesses know. `development` is by default what the environment says."""
     if is_empty(settings):
         raise Misconfigured("not_initialised", f"{settings.data.name} has no ledger: run `staylog init`")
     if development is None:
         development = from_environment(os.environ, settings.base_url)
     origin, key = read_log_key(settings.log_key)
+    verifier, agent = Verifier(origin, ED25519, bytes(key.verify_key)), user_agent(settings.base_url)
+    tlog_policy = read_policy(settings.tlog_policy, verifier)
     keys = read_service_keys(settings.service_keys)
     store = Store(settings.database_url)
     try:
@@ -165,17 +174,18 @@ def open_ledger(
         _check_origin(store, origin)
         publisher = Publisher(store, origin, key, MarkFile(settings.mark), on_step)
         reader = Reader(store)
+        witnesses = Witnesses(store, reader, verifier, tlog_policy, clock, agent)
+        witnesses.require_agreement()
         sequencer = Sequencer(store, publisher, clock, max_batch=max_batch, on_step=on_step, on_published=reader.tell)
         sequencer.open()
     except BaseException:
         store.close()
         raise
-    verifier = Verifier(origin, ED25519, bytes(key.verify_key))
     registries, limiter, archive = Registries(reader), Limiter(store, keys.booking, clock), KeyArchive(store, clock)
-    fetcher = Fetcher(user_agent(settings.base_url), development)
+    fetcher = Fetcher(agent, development)
     watch = Watch(store, registries, archive, fetcher, clock)
     log = (store, sequencer, reader, registries)
-    return Ledger(settings, verifier, keys, *log, limiter, clock, fetcher, archive, watch)
+    return Ledger(settings, verifier, keys, *log, limiter, clock, fetcher, archive, watch, witnesses, Census(reader))
 
 
 def _check_origin(store: Store, origin: str) -> None:

@@ -1,13 +1,12 @@
 """Results of audits to be shown: a full one, an empty one, and any that there may be."""
 
-import random
 from copy import deepcopy
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 from hypothesis import strategies as st
 
-from ledger.log.members import BASES, LEVELS, OUTCOMES
+from tests.ledger.pictures.drawn import counts, days, grown
 
 Audit = dict[str, Any]
 
@@ -35,41 +34,6 @@ EMPTY: Audit = {
     "issuers": [],
     "days": {},
 }
-
-
-def quiet_day() -> Audit:
-    return {
-        "entries": 0,
-        "reviews": dict.fromkeys(LEVELS, 0),
-        "overall": {level: [0, 0] for level in LEVELS},
-        "responses": 0,
-        "upgrades": 0,
-        "redactions": {},
-        "checks": {},
-        "hosts": 0,
-    }
-
-
-def grown(first: date, days: int, seed: int = 7) -> dict[str, Audit]:
-    """Days of a log that more and more people use. On some, nothing happens."""
-    chance = random.Random(seed)
-    made = {}
-    for n in range(days):
-        day = quiet_day()
-        busy = 1 + n / 40
-        for level, share in zip(LEVELS, (6, 1, 2), strict=True):
-            count = int(chance.random() * busy * share)
-            day["reviews"][level] = count
-            drift = 6 if level == "unconfirmed" else 8
-            day["overall"][level] = [count, sum(min(10, max(2, round(chance.gauss(drift, 1.4)))) for _ in range(count))]
-        day["responses"], day["upgrades"] = int(chance.random() * busy), int(chance.random() * 1.2)
-        day["hosts"] = int(chance.random() * 3)
-        day["redactions"] = {basis: 1 for basis in BASES[:3] if chance.random() < 0.03}
-        day["checks"] = {outcome: 1 for outcome in OUTCOMES if chance.random() < 0.08}
-        day["entries"] = 2 * (sum(day["reviews"].values()) + day["responses"] + day["upgrades"]) + 1
-        if chance.random() < 0.93:
-            made[(first + timedelta(n)).isoformat()] = day
-    return made
 
 
 def full() -> Audit:
@@ -140,43 +104,7 @@ def hostile() -> Audit:
     return audit
 
 
-_counts = st.integers(0, 40) | st.integers(0, 10**12)
 _texts = st.text(max_size=40) | st.sampled_from(HOSTILE)
-
-
-@st.composite
-def _rated(draw: st.DrawFn) -> list[int]:
-    count = draw(_counts)
-    return [count, draw(st.integers(2 * count, 10 * count))]
-
-
-def _some(names: tuple[str, ...], values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries({}, optional=dict.fromkeys(names, values))
-
-
-def _all(names: tuple[str, ...], values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries(dict.fromkeys(names, values))
-
-
-_happenings = st.fixed_dictionaries(
-    {
-        **dict.fromkeys(("entries", "responses", "upgrades", "hosts"), _counts),
-        "reviews": _all(LEVELS, _counts),
-        "overall": _all(LEVELS, _rated()),
-        "redactions": _some(BASES, _counts),
-        "checks": _some(OUTCOMES, _counts),
-    }
-)
-
-
-@st.composite
-def days(draw: st.DrawFn) -> dict[str, Audit]:
-    """Near each other, or anywhere in the calendar."""
-    first = draw(st.dates())
-    near = st.integers(0, draw(st.sampled_from((0, 3, 59, 60, 61, 800, 3700, 40_000)))).map(timedelta)
-    soon = near.filter(lambda after: after <= date.max - first).map(lambda after: first + after)
-    made = draw(st.dictionaries(soon | st.dates() if draw(st.booleans()) else soon, _happenings, max_size=8))
-    return {day.isoformat(): happened for day, happened in made.items()}
 
 
 def audits() -> st.SearchStrategy[Audit]:
@@ -184,8 +112,8 @@ def audits() -> st.SearchStrategy[Audit]:
         {
             "code": _texts,
             "claim": _texts,
-            "index": st.none() | _counts,
-            "count": _counts,
+            "index": st.none() | counts,
+            "count": counts,
             "proof": st.sampled_from(("signed", "observed", "witnessed")),
             "file": st.none() | _texts,
         }
@@ -195,17 +123,17 @@ def audits() -> st.SearchStrategy[Audit]:
         {
             **dict.fromkeys(("log", "key", "source"), _texts),
             **dict.fromkeys(("root", "at"), st.none() | _texts),
-            "size": _counts,
+            "size": counts,
             "verdict": st.sampled_from(("clean", "findings", "incomplete")),
-            "figures": _all(FIGURES, _counts),
+            "figures": st.fixed_dictionaries(dict.fromkeys(FIGURES, counts)),
             "checked": st.lists(_texts, max_size=3),
             "unchecked": st.lists(_texts, max_size=3),
             "findings": st.lists(finding, max_size=3),
             "witnesses": st.lists(
-                st.fixed_dictionaries({"name": _texts, "cosigned": _counts, "newest": st.none() | _counts}), max_size=2
+                st.fixed_dictionaries({"name": _texts, "cosigned": counts, "newest": st.none() | counts}), max_size=2
             ),
             "issuers": st.lists(
-                st.fixed_dictionaries({"issuer": _texts, "reviews": _counts, "status": status}), max_size=3
+                st.fixed_dictionaries({"issuer": _texts, "reviews": counts, "status": status}), max_size=3
             ),
             "days": days(),
         }

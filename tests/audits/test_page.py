@@ -13,7 +13,7 @@ from audits.report import REAL_STAYS
 from ledger.log.members import LEVELS
 from tests.audits.audited import EMPTY, HOSTILE, KEY, Audit, audits, full, hostile
 from tests.audits.html_page import Page
-from tests.audits.test_plots import true_mean
+from tests.ledger.pictures.drawn import true_mean
 
 ELEMENTS = {
     *("html", "head", "meta", "link", "title", "style", "body", "main", "section", "article", "div", "h1", "h2", "h3"),

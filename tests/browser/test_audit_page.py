@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from audits.page import render
-from tests.audits.audited import EMPTY, Audit, full, grown, hostile, quiet_day
+from tests.audits.audited import EMPTY, Audit, full, hostile
 from tests.browser.browser import Browser
+from tests.browser.looks import COLOUR, OPENED, OUTSIDE, TOUCHING, contrast, luminance
+from tests.ledger.pictures.drawn import grown, quiet_day
 
 CENTURIES = {"1970-01-01": quiet_day(), "9999-12-31": {**grown(date(2026, 1, 1), 5)["2026-01-05"], "entries": 10**12}}
 AUDITS: dict[str, Audit] = {
@@ -20,19 +22,6 @@ AUDITS: dict[str, Audit] = {
     "ten years": {**full(), "verdict": "incomplete", "findings": [], "days": grown(date(2016, 2, 1), 3600)},
     "centuries": {**full(), "size": 10**15, "days": CENTURIES},
 }
-OPENED = "document.querySelectorAll('details').forEach(part => part.open = true)"
-# Elements whose right edge is not on the screen, by name.
-OUTSIDE = """[...document.querySelectorAll('body *')]
-    .filter(part => part.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
-    .map(part => part.tagName + ' ' + part.textContent.slice(0, 40))"""
-# Pairs of texts of one plot that touch each other.
-TOUCHING = """[...document.querySelectorAll('svg')].flatMap(plot => {
-    const texts = [...plot.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect()]);
-    return texts.flatMap(([one, a], at) => texts.slice(at + 1)
-        .filter(([, b]) => a.left < b.right && b.left < a.right && a.top + 1 < b.bottom && b.top + 1 < a.bottom)
-        .map(([other]) => one + ' / ' + other));
-})"""
-COLOUR = "getComputedStyle(document.querySelector({!r})).getPropertyValue({!r})"
 
 
 @pytest.fixture(params=AUDITS)
@@ -106,22 +95,6 @@ def test_what_is_seen_is_what_the_json_says(browser: Browser, full_page: Path) -
     assert browser.all(".verdict strong")[0].text == "2 findings"
     assert [finding.text for finding in browser.all(".finding h3")] == [row["claim"] for row in audit["findings"]]
     assert [code.text for code in browser.all(".about code")][:3] == [audit["log"], audit["root"], audit["key"]]
-
-
-def luminance(colour: str) -> float:
-    """WCAG 2.2, of `rgb(r, g, b)` or `#rrggbb`."""
-    if colour.startswith("#"):
-        long = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
-        parts = [int(long[at : at + 2], 16) for at in (0, 2, 4)]
-    else:
-        parts = [int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
-    linear = [part / 3294.6 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

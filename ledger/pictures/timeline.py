@@ -1,4 +1,4 @@
-"""The days of an audited log, gathered into few enough bins to be drawn: days, then months, then years."""
+"""The days of a log, gathered into few enough bins to be drawn: days, then months, then years."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,7 +18,8 @@ Days = Mapping[str, Mapping[str, Any]]
 
 @dataclass(slots=True)
 class Bin:
-    """What happened in one stretch of time. Reviews stand at the level at which they came in."""
+    """What happened in one stretch of time. Reviews stand at the level at which they came in. A day has `entries` and
+    `reviews`; what else it has depends on who counted."""
 
     label: str
     counts: Counter[str] = field(default_factory=Counter)
@@ -29,13 +30,17 @@ class Bin:
     checks: Counter[str] = field(default_factory=Counter)
 
     def add(self, day: Mapping[str, Any]) -> None:
-        self.counts.update({name: day[name] for name in ("entries", "hosts", "responses", "upgrades")})
+        self.counts.update({name: day.get(name, 0) for name in ("entries", "hosts", "responses", "upgrades")})
         self.reviews.update(day["reviews"])
-        for level, (count, half_stars) in day["overall"].items():
+        for level, (count, half_stars) in day.get("overall", {}).items():
             self.rated[level] += count
             self.half_stars[level] += half_stars
-        self.redactions.update(day["redactions"])
-        self.checks.update(day["checks"])
+        self.redactions.update(day.get("redactions", {}))
+        self.checks.update(day.get("checks", {}))
+
+    def join(self, other: "Bin") -> None:
+        for name in ("counts", "reviews", "rated", "half_stars", "redactions", "checks"):
+            getattr(self, name).update(getattr(other, name))
 
     def all_reviews(self) -> int:
         return sum(self.reviews[level] for level in LEVELS)
@@ -61,8 +66,9 @@ def timeline(days: Days) -> Timeline:
     unit, labels, label_of = _spans(date.fromisoformat(min(days)), date.fromisoformat(max(days)))
     bins = {label: Bin(label) for label in labels}
     for day, happened in days.items():
-        total.add(happened)
         bins[label_of(day)].add(happened)
+    for bin_ in bins.values():
+        total.join(bin_)
     return Timeline(unit, tuple(bins.values()), total)
 
 
