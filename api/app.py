@@ -8,7 +8,7 @@ from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 from litestar.di import Provide
 
-from api import bookings, explain, hosts, log, meta, metrics, openapi, reviews
+from api import bookings, census, explain, home, hosts, log, meta, metrics, openapi, reviews, verifying, witnesses
 from api.caching import AnswerCache
 from api.clients import Network
 from api.edge import Edge
@@ -51,6 +51,8 @@ def create_app(
         intake.start()
         ledger.reader.follow()
         ledger.watch.start()
+        ledger.census.start()
+        ledger.witnesses.start(ledger.sequencer.halt)
         worker.start()
 
     async def close() -> None:
@@ -62,11 +64,15 @@ def create_app(
     app = Litestar(
         [
             *log.HANDLERS,
+            *witnesses.HANDLERS,
+            *census.HANDLERS,
             *hosts.HANDLERS,
             *reviews.HANDLERS,
             *bookings.HANDLERS,
+            home.home,
             *meta.HANDLERS,
             *explain.HANDLERS,
+            *verifying.HANDLERS,
             metrics.metrics,
         ],
         dependencies={

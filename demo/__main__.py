@@ -15,6 +15,7 @@ from demo.host_site import HostSite
 from demo.service import NotRunning, Service, is_free
 from demo.stage import Stage, Unexpected
 from demo.story import Story
+from demo.watching import Watching
 from ledger.errors import StaylogError
 from ledger.settings import DEFAULT_PORT
 
@@ -43,12 +44,13 @@ def main(port: int, data: Path | None, once: bool) -> None:
         _folder(data) as folder,
         closing(HostSite(folder / "hosts", cast.with_domains)) as site,
         closing(Service(folder, port, site.environment)) as service,
+        closing(Watching(Stage(folder), service)) as watching,
     ):
-        stage = Stage(folder)
+        stage = watching.stage
         try:
             stage.say("Staylog from end to end. Everything below happens now, and what comes out is checked.")
             site.start()
-            story = Story(stage, service, cast, site)
+            story = Story(stage, service, cast, site, watching)
             story.tell()
             stage.heading(f"All of it came out as told, in {time.monotonic() - began:.0f} seconds")
             if not once:

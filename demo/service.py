@@ -80,15 +80,26 @@ class Client:
             raise self.fallen() from error
 
 
-class Service(Client):
-    """Not started yet, and ended by `close`. `environment` is what it has of its own."""
+class Program(Client):
+    """`staylog` with some command, which answers at `url`. Not started yet, and ended by `close`. `environment` is what
+    it has of its own; `alive` answers once it has started."""
 
-    def __init__(self, folder: Path, port: int, environment: Mapping[str, str]) -> None:
-        super().__init__(f"http://{HOST}:{port}")
-        self.command = ["serve", "--data", "ledger", "--port", str(port)]
-        self._environment = {**ENVIRONMENT, **environment}
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        url: str,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        alive: str = "/health",
+    ) -> None:
+        super().__init__(url)
+        self.command = command
+        self._name = name
+        self._alive = alive
+        self._environment = {**ENVIRONMENT, **(environment or {})}
         self._folder = folder
-        self._output = folder / "service.log"
+        self._output = folder / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -114,7 +125,7 @@ class Service(Client):
 
     def fallen(self) -> NotRunning:
         said = self._output.read_text("utf-8", "replace") if self._output.exists() else ""
-        return NotRunning("\n".join(["the service does not run; it said last:", *said.splitlines()[-5:]]))
+        return NotRunning("\n".join([f"the {self._name} does not run; it said last:", *said.splitlines()[-5:]]))
 
     def close(self) -> None:
         if self._process is None:
@@ -130,9 +141,23 @@ class Service(Client):
 
     def _answers(self) -> bool:
         try:
-            return self.get("/health").status == 200
+            return self.get(self._alive).status == 200
         except NotRunning:
             return False
+
+
+class Service(Program):
+    """`staylog serve` for the ledger in a folder."""
+
+    def __init__(self, folder: Path, port: int, environment: Mapping[str, str], data: str = "ledger") -> None:
+        command = ["serve", "--data", data, "--port", str(port)]
+        name = "service" if data == "ledger" else f"service of {data}"
+        super().__init__(name, command, f"http://{HOST}:{port}", folder, environment)
+
+
+def free_port() -> int:
+    with socket.create_server((HOST, 0)) as free:
+        return int(free.getsockname()[1])
 
 
 def is_free(port: int) -> bool:

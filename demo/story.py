@@ -1,5 +1,6 @@
 """The story, chapter by chapter. Nothing is told that was not looked at: `expect` ends the story where it is not so."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,22 +14,30 @@ from demo.service import Reply, Service
 from demo.stage import VERIFIER, Stage, expect, short
 from demo.tampering import lies
 from demo.traces import files_with, in_common
+from demo.watching import Watching
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.note import Verifier
 
 DID = re.compile(r"did:key:\w+(?:#\w+)?")
 
 
+def _lasting(receipt: Mapping[str, Any]) -> dict[str, Any]:
+    """A receipt but for the checkpoint that proves it: the first with a quorum, once there is one."""
+    return {name: value for name, value in receipt.items() if name not in ("checkpoint", "tlog_proof")}
+
+
 class Story:
     """`receipts` are those of accepted reviews, by booking reference."""
 
-    def __init__(self, stage: Stage, service: Service, cast: Cast, site: HostSite) -> None:
+    def __init__(self, stage: Stage, service: Service, cast: Cast, site: HostSite, watching: Watching) -> None:
         self.stage, self.service, self.cast, self.site = stage, service, cast, site
+        self.watching = watching
         self.log_key = ""
         self.receipts: dict[str, dict[str, Any]] = {}
 
     def tell(self) -> None:
         self.a_log_and_its_key()
+        self.watching.a_witness(self.log_key)
         self.whose_word_counts()
         self.a_credential()
         self.a_stay_receipt()
@@ -44,6 +53,7 @@ class Story:
         self.what_is_kept_of_a_guest()
         evidence.a_text_that_must_go()
         an_auditor(self.stage, self.service, self.log_key)
+        self.watching.two_histories(self.log_key)
 
     def a_log_and_its_key(self) -> None:
         self.stage.chapter(
@@ -111,7 +121,7 @@ class Story:
         self.stage.chapter(
             "Reviews, and a receipt for each",
             "Three guests of Hanne review their stays; Ada also stayed at Olav's. Each gets an answer when the review "
-            "is on disk, in the log and under a signed checkpoint. Sent again, it gets the same receipt.",
+            "is on disk, in the log and under a signed checkpoint. Sent again, it gets its receipt again.",
         )
         cast, url = self.cast, self.service.url
         adas = cast.ada.review(cast.adas, 5, "Quiet and warm, and the garden in bloom.", url)
@@ -127,12 +137,14 @@ class Story:
             expect(f"the answer to the review: {title}", (201, None), reply.outcome)
             self.receipts[review["booking_reference"]] = reply.body
             rows.append((title, f"{review['ratings']['overall']:.1f} stars", f"201  {self._place(reply)}"))
+            if title == "Ada":
+                self.watching.back_up()
         again = self.service.post("/v1/reviews", adas)
         expect("the answer to Ada's review, sent again", (200, None), again.outcome)
-        expect("the receipt of Ada's review, sent again", self.receipts[cast.adas.reference], again.body)
-        self.stage.facts(*rows, ("Ada, again", "the same", f"200  {self._place(again)}"))
+        first = self.receipts[cast.adas.reference]
+        expect("the receipt of Ada's review, sent again", _lasting(first), _lasting(again.body))
+        self.stage.facts(*rows, ("Ada, again", "the same", f"200  entry {again.body['index']}"))
         self.stage.keep("ada-review.json", adas)
-        self.stage.keep("ada-receipt.json", again.body)
 
     def a_response(self) -> None:
         self.stage.chapter(
@@ -200,12 +212,16 @@ class Story:
     def a_receipt_for_ever(self) -> None:
         self.stage.chapter(
             "A receipt for ever",
-            "A liar could still sign another log, one without Ada's review. But this one is signed too, and Ada keeps "
-            "the receipt that shows it. To check it, no server is asked.",
+            "A liar could still sign another log, one without Ada's review. But this one is signed too, by the witness "
+            "as well, and Ada keeps the receipt that shows it. To check it, no server is asked.",
         )
-        command = ("staylog", "verify", "ada-receipt.json", "--submission", "ada-review.json", "--key", self.log_key)
+        review = json.loads((self.stage.folder / "ada-review.json").read_text("utf-8"))
+        self.stage.keep("ada-receipt.json", self.service.post("/v1/reviews", review).body)
+        shown = ("--submission", "ada-review.json", "--key", self.log_key, "--policy", "ledger/tlog-policy")
+        command = ("staylog", "verify", "ada-receipt.json", *shown)
         self.stage.command(*command)
         said = self.stage.run(*command, says="the review rests on exactly this signed submission")
+        expect("that the witness agrees", True, "1 of 1 witnesses of the policy agree" in said)
         self.stage.report(said.partition("\n")[2])
 
     def what_is_kept_of_a_guest(self) -> None:

@@ -71,7 +71,7 @@ def test_the_story_comes_out_as_told(port: int, tmp_path: Path) -> None:
     for words in (
         "entry 2 https://idv.example is trusted",
         "Ada 5.0 stars 201 entry 4, under a signed checkpoint of 6",
-        "Ada, again the same 200 entry 4, under a signed checkpoint of 6",
+        "Ada, again the same 200 entry 4",
         "booking_evidence_invalid, signed by the ledger",
         "holder_mismatch",
         "already_reviewed, signed by the ledger",
@@ -97,6 +97,10 @@ def test_the_story_comes_out_as_told(port: int, tmp_path: Path) -> None:
         "nor those of Dora and Fay",
         "gone the text and its salt: from the answers, and from every file of the ledger",
         "redacted the text of rev-",
+        "1 of 1 witnesses of the policy agree, which is enough for it",
+        "refused (log_behind) the witness w1 says that it has cosigned 23 entries, and we have 6",
+        "signed a tree of 12 entries and one of 23",
+        "the larger one does not begin with the smaller one",
         "All of it came out as told",
     ):
         assert words in told

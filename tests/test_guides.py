@@ -12,6 +12,7 @@ import pytest
 
 from api.codes import CODES
 from audits.contradictions import ALONE, PAIRS
+from demo.service import free_port
 from tests.test_docs import ROOT, commands_of, serving
 
 GUIDES = ("guest", "host", "agent")
@@ -126,3 +127,25 @@ def test_a_guide_promises_no_more_than_evidence(guide: str) -> None:
     text = (ROOT / f"docs/guides/{guide}.md").read_text("utf-8").lower()
     assert "immutable" not in text
     assert max(map(len, text.splitlines())) < 700
+
+
+def test_the_witness_guide_works(tmp_path: Path) -> None:
+    """A log, a witness and a monitor, as they are typed; on ports that are free."""
+    script = "\n".join(commands_of("docs/guides/witness.md", "Try it"))
+    for port in ("8080", "8090"):
+        script = script.replace(port, str(free_port()))
+    # However it ends, what it started ends too.
+    script = "trap 'kill $(jobs -p) 2> /dev/null || true; wait' EXIT\n" + script
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": programs},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "checkpoint.txt").read_text("utf-8").count("\n— ") == 2
+    assert '"quorum":true' in done.stdout
+    assert "1 of 1 witnesses of the policy agree, which is enough for it" in done.stdout
+    assert "nothing wrong" in done.stdout + done.stderr
