@@ -22,6 +22,8 @@ ARGUMENTS = (
     *("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 )
+# What keys are called, their numbers, and what they write.
+KEYS = {"Tab": (9, ""), "Enter": (13, "\r")}
 
 
 class Browser:
@@ -32,11 +34,14 @@ class Browser:
 
     def show(self, page: Path, width: int = 1200, scheme: str = "light") -> None:
         """Open a file on a screen of this width, for a reader who prefers light or dark."""
+        self.open(page.as_uri(), width, scheme)
+
+    def open(self, address: str, width: int = 1200, scheme: str = "light") -> None:
         screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
         self._command("Emulation.setDeviceMetricsOverride", screen)
         self._command("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         self.messages(), self.requests()
-        self._driver.get(page.as_uri())
+        self._driver.get(address)
 
     def messages(self) -> list[str]:
         """What the console has said since it was asked last; errors and what a policy kept out are in it."""
@@ -50,8 +55,40 @@ class Browser:
     def all(self, selector: str) -> list[WebElement]:
         return self._driver.find_elements(By.CSS_SELECTOR, selector)
 
-    def evaluate(self, expression: str) -> Any:
-        return self._driver.execute_script(f"return {expression}")
+    def evaluate(self, expression: str, *arguments: Any) -> Any:
+        """The value of an expression, in which `arguments` are those given; of a promise, what it comes to."""
+        return self._driver.execute_script(f"return {expression}", *arguments)
+
+    def click(self, selector: str) -> None:
+        [element] = self.all(selector)
+        element.click()
+
+    def type(self, selector: str, text: str) -> None:
+        """Key by key, in place of what was there; with a line feed at its end, as Enter does."""
+        [element] = self.all(selector)
+        element.clear()
+        element.send_keys(text)
+
+    def paste(self, selector: str, text: str) -> None:
+        """All at once, in place of what was there."""
+        [element] = self.all(selector)
+        element.clear()
+        self.evaluate("arguments[0].focus()", element)
+        self._command("Input.insertText", {"text": text})
+
+    def press(self, key: str) -> None:
+        """A key by its name, wherever the focus is."""
+        number, text = KEYS[key]
+        for kind in ("keyDown", "keyUp"):
+            self._command(
+                "Input.dispatchKeyEvent", {"type": kind, "key": key, "windowsVirtualKeyCode": number, "text": text}
+            )
+
+    def drop(self, *files: Path) -> None:
+        """Drag files from a file manager onto the middle of the screen."""
+        data = {"items": [], "files": [str(file) for file in files], "dragOperationsMask": 1}
+        for event in ("dragEnter", "dragOver", "drop"):
+            self._command("Input.dispatchDragEvent", {"type": event, "x": 150, "y": 400, "data": data})
 
     def screenshot(self) -> bytes:
         """The whole page as PNG, also what is below the screen."""
