@@ -6,7 +6,8 @@ from ledger.pictures.markup import terms, visible_lines
 EXAMPLE = "did:web:cottage.example"
 _ASKING = f"""<p>Type a host's DID into the {link("/verify", "verifier")}: it asks this log, checks every step of the
 proof in your browser, and shows what it did. It is one file that you can keep and read. It also takes receipts and
-answers that you have already.</p>
+answers that you have already. A link with the DID behind a {code("#")} names the host, as in
+{code(f"/verify#{EXAMPLE}")}.</p>
 <p>Or trust no page at all, and check an answer on your own machine:</p>
 """
 _VERIFIERS = f"""<p>{code("standalone_verify.py")} is one file of 300 lines in this project's folder {code("audits")}.

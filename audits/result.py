@@ -39,7 +39,7 @@ def make_result(
         "at": at,
         "verdict": found.verdict,
         "figures": figures,
-        "checked": _checked(figures, replayer.ended) if replayer.size else [],
+        "checked": [*_checked(figures, replayer.ended), *_agreed(checkpoint, witnesses)] if replayer.size else [],
         "unchecked": found.unchecked,
         "findings": [finding.as_json() for finding in found.found],
         "witnesses": [
@@ -50,6 +50,12 @@ def make_result(
         ],
         "days": replayer.daily.days,
     }
+
+
+def _agreed(checkpoint: Checkpoint, witnesses: dict[str, list[int]]) -> list[str]:
+    """How many witnesses of the policy, if there is one, have seen what was audited."""
+    agree = sum(newest == checkpoint.size for _, newest in witnesses.values())
+    return [f"{agree} of {len(witnesses)} witnesses of the policy cosigned this very checkpoint"] if witnesses else []
 
 
 def _checked(figures: dict[str, int], ended: int | None) -> list[str]:

@@ -262,7 +262,11 @@ class Story:
             expect(f"the status of {path}", 200, self.service.get(path).status)
             self.stage.line(f"curl -s {self.service.url}{path}")
         expect("the status of the front page", 200, self.service.get("/").status)
-        self.stage.say(f"In a browser: {self.service.url}/\nChange a character of answer.json, and verify it again:")
+        expect("the status of the page that verifies", 200, self.service.get("/verify").status)
+        self.stage.say("In a browser, and what you see there checked by the browser itself:")
+        self.stage.line(f"{self.service.url}/")
+        self.stage.line(f"{self.service.url}/verify#{host}")
+        self.stage.say("Change a character of answer.json, and verify it again:")
         answer = self.stage.folder / "answer.json"
         self.stage.line(f".venv/bin/python audits/{VERIFIER.name} {answer} --key {self.log_key} --host {host}")
 

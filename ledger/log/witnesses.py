@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -164,6 +165,8 @@ class Witnesses:
             found.append(error)
         except StaylogError as error:
             self._failed(client, error)
+        except Exception:
+            _logger.exception("the witness %s was not asked", client.name)
 
     def _run(self, client: WitnessClient, halt: Callable[[Halted], None]) -> None:
         failures = 0
@@ -201,8 +204,9 @@ class Witnesses:
         with self._store.read() as connection:
             [(last,)] = run(connection, _LAST, (str(client.verifier),))
         if last is not None and last > published.size:
+            # Another process is ahead of what this one knows.
             published = self._reader.refresh()
-        line = client.cosign(published, last or 0, int(self._clock().timestamp()))
+        line = client.cosign(published, min(last or 0, published.size), int(self._clock().timestamp()))
         with self._store.write() as connection:
             row = (published.size, str(client.verifier), line)
             insert_rows(connection, tables.cosignature, [row], on_conflict=_KEEP)
@@ -224,7 +228,7 @@ class Witnesses:
             metrics.WITNESSED.set(self._witnessed)
 
     def _cosigned(self, client: WitnessClient, published: Published, timestamp: int) -> None:
-        at = format_time(self._clock().fromtimestamp(timestamp, self._clock().tzinfo))
+        at = format_time(datetime.fromtimestamp(timestamp, UTC))
         before = self._states[client.name]
         if before.state not in ("cosigned", "waiting"):
             _logger.warning("the witness %s cosigns again", client.name)

@@ -246,6 +246,7 @@ class TestRefusals:
         assert (ran.exit_code, told["verdict"], told["findings"]) == (2, "incomplete", [])
         assert "enough witnesses" in told["unchecked"][0]
         assert told["witnesses"] == [{"name": "w", "cosigned": 0, "newest": None}]
+        assert told["checked"][-1] == "0 of 1 witnesses of the policy cosigned this very checkpoint"
         assert run(clean, *keyed(), "--policy", tmp_path / "none").exit_code == 0
         (tmp_path / "none").write_text(f"quorum {HOSTILE}\n")
         assert refused(clean, *keyed(), "--policy", tmp_path / "none")["code"] == "policy_malformed"
