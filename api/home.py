@@ -1,5 +1,6 @@
 """The front page: what this ledger is, how it stands just now, and what to do here. Its values have twins in JSON."""
 
+import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -10,8 +11,9 @@ from api import guidance, twins, witness_section, witnesses
 from api.pages import link, page
 from ledger.canon import base64
 from ledger.canon.times import parse_time
+from ledger.errors import StaylogError
 from ledger.folder import Ledger
-from ledger.log.census import Counted
+from ledger.log.census import Census, Counted
 from ledger.pictures import figures, markup, svg
 from ledger.pictures.plots import words
 from ledger.pictures.timeline import timeline
@@ -20,6 +22,7 @@ from ledger.store.rows import Published
 # A log that is alive signs once a day (protocol.md 3); somewhat later than that it is worth a word.
 OVERDUE = timedelta(hours=25)
 
+_logger = logging.getLogger(__name__)
 _CHECKPOINT, _STATISTICS = "/v1/log/checkpoint", "/v1/log/statistics"
 STYLE = (
     markup.STYLE
@@ -61,8 +64,8 @@ def home(ledger: NamedDependency[Ledger], base_url: NamedDependency[str]) -> Res
     newest, now, vkey = ledger.reader.published, ledger.clock(), str(ledger.verifier)
     sections = {
         "Checkpoint": _checkpoint(ledger.origin, newest, vkey, now),
-        "What it holds": _holdings(ledger.census.now(), newest.size),
-        "Witnesses": witness_section.witness_section(witnesses.report(ledger), vkey, now),
+        "What it holds": _counted(ledger.census, newest.size),
+        "Witnesses": _watched(ledger, vkey, now),
         "Verify": guidance.verify(base_url, vkey),
         "Review a stay": guidance.submit(),
         "Watch this log": guidance.watch(base_url),
@@ -96,7 +99,28 @@ def _checkpoint(origin: str, newest: Published, vkey: str, now: datetime) -> str
     )
 
 
-def _holdings(counted: Counted, size: int) -> str:
+def _counted(census: Census, size: int) -> str:
+    """What cannot be read just now must not take the rest of the page with it."""
+    try:
+        return _holdings(census.now(), size)
+    except StaylogError as error:
+        _logger.warning("the front page cannot count the log: %s", error)
+    counted = census.so_far()
+    if not counted.size:
+        return f'<p id="partly">The {size:,} entries cannot be counted just now.</p>\n'
+    partly = f"These are the first {counted.size:,} of {size:,} entries: the rest cannot be counted just now."
+    return _holdings(counted, size, partly)
+
+
+def _watched(ledger: Ledger, vkey: str, now: datetime) -> str:
+    try:
+        return witness_section.witness_section(witnesses.report(ledger), vkey, now)
+    except StaylogError as error:
+        _logger.warning("the front page cannot tell of witnesses: %s", error)
+        return "<p>What became of the witnesses cannot be read just now.</p>\n"
+
+
+def _holdings(counted: Counted, size: int, partly: str | None = None) -> str:
     """While there is more to count, the part that was counted, and that it is one."""
     numbers = {
         "Entries": ("entries", counted.size),
@@ -108,7 +132,7 @@ def _holdings(counted: Counted, size: int) -> str:
     over_time = timeline(counted.days)
     plots = figures.growth(over_time) + figures.levels(over_time) + figures.mix(counted.levels)
     meanings = markup.terms("levels", ((words(level).capitalize(), meaning) for level, meaning in _LEVELS.items()))
-    partly = f"These are the first {counted.size:,} of {size:,} entries: the rest is being counted."
+    partly = partly or f"These are the first {counted.size:,} of {size:,} entries: the rest is being counted."
     return (
         (f'<p id="partly">{partly}</p>\n' if counted.size < size else "")
         + f'{markup.terms("figures", tiles)}<div class="plots">\n{plots}'

@@ -19,6 +19,7 @@ from api.parts import MAX_OVERHEAD, two_parts
 from api.shapes import EntryType, Level, OpeningShape, Receipt, ResponseReceipt, Review, ReviewEntry, UpgradeReceipt
 from api.shapes import Intake as IntakeShape
 from ledger.canon import base64
+from ledger.errors import NotStored, Unavailable
 from ledger.folder import Ledger
 from ledger.identity.statements import MAX_BYTES
 from ledger.log.face import Event
@@ -180,7 +181,11 @@ async def _witnessed(ledger: Ledger, accepted: Accepted) -> dict[str, Any]:
     if ledger.witnesses.policy is None or accepted.repeated:
         return accepted.receipt
     await ledger.witnesses.settled(accepted.receipt["index"] + 1)
-    return await sync_to_thread(witnessed_receipt, ledger.reader, accepted.receipt)
+    try:
+        return await sync_to_thread(witnessed_receipt, ledger.reader, accepted.receipt)
+    except (NotStored, Unavailable):
+        # It was acknowledged, and this receipt is as good as it was a moment ago.
+        return accepted.receipt
 
 
 def waiting_answer(base_url: str, waiting: Waiting) -> Response[bytes]:

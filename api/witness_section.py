@@ -12,7 +12,7 @@ STYLE = """
 .witness { --tone: var(--open); border-left: .25rem solid var(--tone); background: var(--soft); border-radius: .3rem;
   padding: .6rem .9rem; }
 .witness p { margin: .15rem 0 0; } .witness b { color: var(--tone); } .witness code { background: none; padding: 0; }
-.cosigned { --tone: var(--good); } .refused, .ahead, .lying { --tone: var(--bad); }
+.cosigned { --tone: var(--good); } .refused, .ahead, .lying, .contradicts { --tone: var(--bad); }
 """
 _STATES = {
     "cosigned": "has cosigned",
@@ -21,6 +21,7 @@ _STATES = {
     "refused": "does not sign",
     "ahead": "says that it has seen more of this log than there is",
     "lying": "signs or says what does not hold",
+    "contradicts": "shows that this log has signed another history, or more, than is here",
 }
 _EXPLAINED = """<p>A witness remembers the last checkpoint of a log that it has seen, and cosigns the next one only
 when it is shown that the log has merely grown. So a log that enough witnesses cosign cannot show one history to you

@@ -6,6 +6,7 @@ from litestar.di import NamedDependency
 from api.caching import SECOND
 from api.openapi import responses
 from api.shapes import ListedCheckpoint, WitnessReport, WitnessStatus
+from ledger.errors import NotProved
 from ledger.folder import Ledger
 from ledger.log.note import Note
 
@@ -25,7 +26,11 @@ def witness_report(ledger: NamedDependency[Ledger]) -> WitnessReport:
 
 def report(ledger: Ledger) -> WitnessReport:
     newest, policy = ledger.reader.published, ledger.witnesses.policy
-    quorum = None if policy is None else policy.meaning.agreement(Note.parse(newest.note)).quorum
+    try:
+        quorum = None if policy is None else policy.meaning.agreement(Note.parse(newest.note)).quorum
+    except NotProved:
+        # A line that was stored does not hold: `staylog fsck` names it. What has no sound cosignatures has no quorum.
+        quorum = False
     witnessed = ledger.reader.newest_witnessed()
     return WitnessReport(
         None if policy is None else policy.text,

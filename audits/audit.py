@@ -247,17 +247,16 @@ class Audit:
 
     def _compare(self, audited: Audited, above: int) -> None:
         """Checkpoints, tiles and times; but for what was compared, and clean, when the log had `above` entries."""
-        found, options, seen = self.findings, self._options, self._state.seen()
-        for size, root, note, _ in seen:
+        # Whoever looks every minute has seen many, and was shown before that the others are of this tree.
+        found, options, seen = self.findings, self._options, self._state.seen_apart(above)
+        for _, note in seen:
             try:
-                # Whoever looks every minute has seen many, and was shown before that these are of this tree.
-                if size > above or self._state.root_at(size) != root:
-                    beside.hold_against(note, self._log, audited, found)
+                beside.hold_against(note, self._log, audited, found)
             except (Malformed, NotProved) as error:
                 raise NotStored(f"a checkpoint that an earlier audit kept is damaged: {error}") from None
-            # The larger ones are in the list.
-            found.figures["checkpoints"] += size <= above
-        sizes = [size for size, _, _, _ in seen]
+        # The larger ones are in the list.
+        found.figures["checkpoints"] += self._state.count_seen(above)
+        sizes = [size for size, _ in seen]
         listed = beside.listed(self._source, above, sizes, self._log, audited, found)
         # Only cosignatures are looked at again: there may be as many as entries.
         notes = [note for note in listed if options.policy is not None]

@@ -70,7 +70,7 @@ def verify_receipt(
     report.proved.append(
         f"the {entry.type} is entry {proof.index} of a tree of {checkpoint.size} that {log.name} signed"
     )
-    report.witnessed(proof.checkpoint, policy)
+    report.witnessed(proof.checkpoint, log, policy)
     if entry.type != "response":
         report.not_proved.append(REAL_STAYS)
     if booking is None and isinstance(receipt.get("booking"), dict):
@@ -149,7 +149,7 @@ def verify_tlog_proof(text: str, data: bytes, log: Verifier, *, policy: Policy |
     checkpoint = proof.verify(leaf_hash(data), log)
     report = Report("tlog-proof", checkpoint.size)
     report.proved.append(f"the entry is number {proof.index} of a tree of {checkpoint.size} that {log.name} signed")
-    report.witnessed(proof.checkpoint, policy)
+    report.witnessed(proof.checkpoint, log, policy)
     return report
 
 
@@ -158,7 +158,7 @@ def verify_checkpoint(note: str, log: Verifier, *, policy: Policy | None = None)
     checkpoint = open_checkpoint(note, log)
     report, root = Report("checkpoint", checkpoint.size), base64.encode(checkpoint.root)
     report.proved.append(f"{log.name} signed a tree of {checkpoint.size} entries with root {root}")
-    report.witnessed(note, policy)
+    report.witnessed(note, log, policy)
     return report
 
 

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ledger.canon.times import format_time
+from ledger.errors import NotProved
+from ledger.log.note import Verifier
 from ledger.log.policy import Policy
 
 # protocol.md 5, last paragraph: what no answer can prove by itself.
@@ -29,11 +31,14 @@ class Report:
     texts: dict[int, str] = field(default_factory=dict)
     witnesses: tuple[int, int] | None = None
 
-    def witnessed(self, note: str, policy: Policy | None) -> None:
-        """What the witnesses of the policy say of the checkpoint; NotProved if these are not enough."""
+    def witnessed(self, note: str, log: Verifier, policy: Policy | None) -> None:
+        """What the witnesses of the policy say of the checkpoint; NotProved if these are not enough, or if the policy
+        is not one for this log."""
         if policy is None:
             self.not_proved.append(UNWITNESSED)
             return
+        if log not in policy.logs:
+            raise NotProved("signer_unknown", f"the policy has no log line for the key {log}")
         _, found = policy.verify(note)
         self.witnesses = found.agree, found.asked
         enough = "and it asks for none" if policy.quorum is None else "which is enough for it"

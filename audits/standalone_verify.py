@@ -14,15 +14,15 @@ import base64
 import hashlib
 import json
 import re
-import unicodedata
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unicodedata import category
 
 from nacl import bindings, exceptions, signing
 
 CATEGORIES = ("overall", "accuracy", "cleanliness", "communication", "value", "location")
-LEVELS = ("guest_verified", "host_attested", "unconfirmed")
-OUTCOMES = ("conflict", "contradicted", "denied", "unanswered")
+LEVELS, OUTCOMES = "guest_verified host_attested unconfirmed".split(), "conflict contradicted denied unanswered".split()
+LATER = dict.fromkeys(range(0x13439, 0x13440))  # of Unicode category Cf since version 15, whatever this Python knows
 DATE, TIME = '"[0-9]{4}-[0-9]{2}-[0-9]{2}"', '"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"'
 N, HASH = "(0|[1-9][0-9]{0,15})", '"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]="'  # whole numbers; base64 of 32 bytes
 RATINGS = '{"accuracy":R,"cleanliness":R,"communication":R,("location":R,)?"overall":R,"value":R}'
@@ -44,7 +44,7 @@ FORMS = {  # of entries: exactly the members of each type, each matching its pat
     "booking_check": {**OF_HOST, "outcome": f'"({"|".join(OUTCOMES)})"', "booking": HASH},
     "redaction": {**OF_REVIEW, "part": '"(text|response)"', "decision": HASH,
                   "basis": '"(gdpr_17|court_order|illegal_content|third_party_data)"'}}
-LOG, WITNESS, NAME = 1, 4, "[^\\s+\0-\x1f\ud800-\udfff]+"  # types of keys, and how they are named
+LOG, WITNESS, NAME, POLICY = 1, 4, "[^\\s+\0-\x1f\ud800-\udfff]+", "[^\0-\x08\x0b-\x1f\x7f]{,65536}"  # types of keys
 
 class Wrong(Exception): ...  # with the first thing that is wrong
 def need(condition, message):
@@ -107,22 +107,22 @@ def open_checkpoint(note, vkey):
 
 def witnessed(note, vkey, policy):
     """What a tlog-policy says of a checkpoint. Each of its lines uses only names that lines above it define."""
-    logs, keys, met, quorum = {}, {}, {"none": True}, None  # which keys have signed, which names are satisfied
+    logs, keys, met, used, quorum = {}, {}, {"none": True}, {"none"}, None  # which keys signed, which names are met
     for line in policy.split("\n"):
-        match line.split():
-            case ["log", key, *url] if key not in logs and len(url) < 2:
+        match re.findall("[^ \t]+", line):
+            case ["log", key, *url] if key[-44:] not in [log[-44:] for log in logs] and len(url) < 2:
                 logs[key] = signatures(note, key, LOG)
             case ["witness", name, key, *url] if name not in met and key[-44:] not in keys and len(url) < 2:
                 met[name] = keys[key[-44:]] = signatures(note, key, WITNESS) > 0  # by key: none counts twice
-            case ["group", name, asked, *members] if name not in met and {*members} <= met.keys() - {"none"}:
+            case ["group", name, asked, *members] if name not in met and {*members} <= met.keys() - used:
                 thresholds = {str(k): k for k in range(1, len(members) + 1)} | {"any": 1, "all": len(members)}
                 need(asked in thresholds and 0 < len(members) == len({*members}), f"not a group: {line}")
-                met[name] = sum(met[member] for member in members) >= thresholds[asked]
+                met[name], used = sum(met[each] for each in members) >= thresholds[asked], used | {*members}
             case ["quorum", name] if name in met and not quorum:
                 quorum = name
             case words:
                 need(not words or words[0].startswith("#"), f"a line that a policy cannot have here: {line}")
-    need(vkey in logs and quorum and len(policy) <= 65536, "the policy lacks this log or a quorum, or is too long")
+    need(vkey in logs and quorum and re.fullmatch(POLICY, policy), "the policy lacks this log, a quorum or plain text")
     count = f"{sum(keys.values())} of {len(keys)} witnesses of the policy agree"
     need(met[quorum], f"{count}, which is not enough for it")
     return f"proved      {count}, {'and it asks for none' if quorum == 'none' else 'which is enough for it'}"
@@ -164,7 +164,7 @@ def read_event(event, host):
         opened = sha(b"\x05", unbase64(opening["salt"], 32), opening["text"].encode())
         fits = entry["type"] in ("review", "response") and entry["text"] == base64.b64encode(opened).decode()
         need(fits and len(opening) == 2 and opening["text"], f"the text of event {index} is not the committed one")
-        text = "".join(c for c in opening["text"] if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf"))
+        text = "".join(c for c in opening["text"].translate(LATER) if c == "\n" or category(c) not in ("Cc", "Cf"))
     leaf = sha(b"\x00", event["entry"].encode())
     return {**entry, "index": index, "opened": text, "leaf": leaf, "own": sha(b"\x00", index.to_bytes(8), leaf)}
 
@@ -194,8 +194,8 @@ def fold(host, events):
     stars = {level: {category: [] for category in CATEGORIES} for level in LEVELS}
     for review, issuer in [(review, review["evidence"]["issuer"]) for review in reviews.values()]:
         review["guest_credential_issuer"] = issuer and re.sub("https://([^:/?#]+).*", lambda m: m[1].lower(), issuer)
-        for category, rating in review["ratings"].items():
-            stars[review["verification_level"]][category].append(int(2 * rating))
+        for rated, stars_given in review["ratings"].items():
+            stars[review["verification_level"]][rated].append(int(2 * stars_given))
     verified = [review for review in reviews.values() if review["verification_level"] == "guest_verified"]
     kinds = [event.get("outcome", event["type"]) for event in events]
     own_root = merkle_root({place: event["own"] for place, event in enumerate(events)}, len(events), [])

@@ -69,10 +69,8 @@ class State:
         self.reviews.flush()
         rows = [(host, record, edge) for host, (record, edge) in self._hosts.items()]
         self._connection.executemany("INSERT OR REPLACE INTO host VALUES (?, ?, ?)", rows)
-        heads = [(size, *head, _sum(size, *head)) for size, head in self._heads.items()]
-        self._connection.executemany("INSERT OR REPLACE INTO head VALUES (?, ?, ?, ?)", heads)
         self._hosts.clear()
-        self._heads.clear()
+        self._write_heads()
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN IMMEDIATE")
 
@@ -129,6 +127,11 @@ class State:
         row = self._connection.execute("SELECT * FROM head WHERE size = ?", (size,)).fetchone()
         return (str(row[1]), bytes(_sound(row)[2])) if row else None
 
+    def _write_heads(self) -> None:
+        heads = [(size, *head, _sum(size, *head)) for size, head in self._heads.items()]
+        self._connection.executemany("INSERT OR REPLACE INTO head VALUES (?, ?, ?, ?)", heads)
+        self._heads.clear()
+
     def see(self, checkpoint: Checkpoint, note: str, at: str, source: str) -> None:
         """Remember a signed checkpoint for ever, and where it was the newest; the first note of it stays."""
         row = (checkpoint.size, checkpoint.root, note, at, source)
@@ -137,6 +140,20 @@ class State:
     def seen(self) -> list[tuple[int, bytes, str, str]]:
         """Size, root, note and source of all, the smallest first."""
         return self._connection.execute("SELECT size, root, note, source FROM checkpoint ORDER BY size").fetchall()
+
+    def seen_apart(self, above: int) -> list[tuple[int, str]]:
+        """Size and note of those above a size, and of those that are not of the tree that was replayed, the smallest
+        first: of a log that was watched for long, all the others are many."""
+        self._write_heads()
+        sql = (
+            "SELECT checkpoint.size, note FROM checkpoint LEFT JOIN head ON head.size = checkpoint.size "
+            "WHERE checkpoint.size > ? OR head.root IS NOT checkpoint.root ORDER BY checkpoint.size, checkpoint.root"
+        )
+        return self._connection.execute(sql, (above,)).fetchall()
+
+    def count_seen(self, up_to: int) -> int:
+        [count] = self._connection.execute("SELECT COUNT(*) FROM checkpoint WHERE size <= ?", (up_to,)).fetchone()
+        return int(count)
 
 
 class DiskReviews:

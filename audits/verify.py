@@ -50,7 +50,7 @@ def verify_answer(
     checkpoint, record = _verify_state(answer, log, host)
     at = _verify_age(answer, oldest, newest)
     report = _report(f"{answer.kind} answer about {host}", log, checkpoint, at, host)
-    report.witnessed(answer.checkpoint, policy)
+    report.witnessed(answer.checkpoint, log, policy)
     if record is None:
         report.proved.append("the map of that tree has no record of this host: it has no reviews")
     else:
@@ -103,7 +103,7 @@ def verify_pages(
     at = _verify_age(answers[0], oldest, newest)
     _verify_fold(events, answers[0].record or "", host)
     report = _report(f"{len(pages)} pages about {host}", log, checkpoint, at, host)
-    report.witnessed(answers[0].checkpoint, policy)
+    report.witnessed(answers[0].checkpoint, log, policy)
     report.proved += COMPLETE
     _report_texts(events, text, report, complete=True)
     return report

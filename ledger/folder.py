@@ -27,7 +27,8 @@ from ledger.log.publish import Publisher
 from ledger.log.reader import Reader
 from ledger.log.replay import MAX_BATCH
 from ledger.log.sequencer import Sequencer
-from ledger.log.witnesses import Witnesses, read_policy
+from ledger.log.witness_policy import read_policy
+from ledger.log.witnesses import Witnesses
 from ledger.net.development import Development, from_environment
 from ledger.net.fetch import Fetcher, user_agent
 from ledger.reviews.desk import Desk
@@ -103,8 +104,9 @@ class Ledger:
         """Finish what is queued, and let go of the database."""
         self.watch.close()
         self.census.close()
-        self.witnesses.close()
+        self.witnesses.stop()
         self.sequencer.close()
+        self.witnesses.close()
         self.reader.close()
         self.limiter.close()
         self.store.close()

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from audits.monitor.memory import Memory
 from audits.monitor.webhook import Refusal, Webhook
 from audits.terminal import printable
 from ledger.canon.times import format_time
-from ledger.errors import Unavailable
+from ledger.errors import Misconfigured, Unavailable
 
 Alert = dict[str, Any]
 # By code: how grave it is, and the status with which a round ends in which it is so. The smallest status wins.
@@ -24,6 +25,7 @@ KINDS: dict[str, tuple[str, int]] = {
     "unwitnessed": ("error", 3),
     "cosignature_invalid": ("error", 3),
     "behind": ("error", 3),
+    "future": ("error", 3),
     "event": ("info", 4),
     "recovered": ("info", 0),
     "webhook": ("warning", 0),
@@ -31,7 +33,8 @@ KINDS: dict[str, tuple[str, int]] = {
 }
 # Of no use to whoever gets the others: that they do not get them, and that there is nothing.
 _LINES_ONLY = {"webhook", "looked"}
-# Alerts that wait for a webhook which does not answer; then the oldest are let go.
+_CRITICAL = 0
+# Alerts that wait for a webhook which does not answer; then the oldest of the least grave ones are let go.
 MOST_WAITING = 1000
 
 
@@ -58,6 +61,8 @@ class Teller:
         self._clock = clock
         self._webhook = webhook
         self._as_json = as_json
+        # Alerts that nobody will get, since the last time that this was said.
+        self._dropped = 0
 
     def tell(self, code: str, message: str, **more: Any) -> None:
         self.counts[code] += 1
@@ -66,13 +71,28 @@ class Teller:
         self._write(json.dumps(alert) if self._as_json else as_line(alert))
         if self._webhook is not None and not {code, more.get("ended")} & _LINES_ONLY:
             self._memory.waiting.append(alert)
-            del self._memory.waiting[:-MOST_WAITING]
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Events go first, the oldest before the others; what is critical never goes."""
+        waiting = self._memory.waiting
+        while len(waiting) > MOST_WAITING:
+            gravity, place = max((_gravity(alert), -place) for place, alert in enumerate(waiting))
+            if gravity == _CRITICAL:
+                return
+            del waiting[-place]
+            self._dropped += 1
 
     def deliver(self) -> str | None:
         """Give the webhook what waits for it; why it did not take all of it, if it did not."""
         if self._webhook is None:
             return None
         waiting, may_go_on = self._memory.waiting, self._webhook.budget()
+        if self._dropped:
+            self.tell("webhook", f"{self._dropped} alerts are lost: more than {MOST_WAITING} wait for it")
+            self._dropped = 0
+        # In their order otherwise: that a trouble is over comes after it.
+        waiting.sort(key=_gravity)
         while waiting and may_go_on():
             try:
                 self._webhook.post(json.dumps(waiting[0]).encode())
@@ -81,9 +101,16 @@ class Teller:
             except Unavailable as error:
                 return f"{error}; {len(waiting)} alerts wait"
             waiting.pop(0)
-            # At once: whoever is stopped in between does not send it again.
-            self._memory.save()
+            # At once: whoever is stopped in between does not send it again. The round says so if it cannot be kept.
+            with suppress(Misconfigured):
+                self._memory.save()
         return None
+
+
+def _gravity(alert: Alert) -> int:
+    """For whom there is only so much room and time: the smallest first."""
+    code = alert["code"]
+    return _CRITICAL if KINDS[code][0] == "critical" else 2 if code == "event" else 1
 
 
 def as_line(alert: Alert) -> str:

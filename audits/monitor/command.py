@@ -42,12 +42,15 @@ def follow(
     chance: Callable[[], float],
     looked: Callable[[float], None] = lambda _seconds: None,
 ) -> int:
-    """Round after round, until something is proved: nothing that the log says after that means anything."""
-    while monitor.round() != INCONSISTENT:
+    """Round after round, until something is proved: nothing that the log says after that means anything. What was only
+    observed may be over in the next round."""
+    while True:
+        monitor.round()
+        if monitor.is_over:
+            return INCONSISTENT
         seconds = interval * (1 + JITTER * chance())
         looked(seconds)
         sleep(seconds)
-    return INCONSISTENT
 
 
 @click.command()
@@ -125,17 +128,33 @@ def monitor(
       staylog monitor https://ledger.example --key VKEY --policy witnesses.txt --webhook https://hooks.example/x
       staylog monitor https://ledger.example --key VKEY --host did:web:cottage.example --once
 
-    Each alert is one line: inconsistency (with a fraud proof that `staylog audit check-fraud` checks), stalled,
-    unwitnessed, cosignature_invalid, unreachable, unsigned, behind (the log signed more than it shows), incomplete,
-    gossip (somebody who was to be compared with cannot be), webhook, event (of a --host), recovered. A trouble is told
-    when it begins and when it ends; what was told is kept in the state, so that a restart does not tell it again.
+    Each alert is one line with a code. A trouble is told when it begins and, as recovered, when it ends; what was told
+    is kept in the state, so that a restart does not tell it again. The codes, and the status of each with --once:
 
-    Followed is until Ctrl-C or SIGTERM: exit status 0. When an inconsistency is proved it ends at once with 1, since
-    nothing that a log says after that means anything; so it does whenever it is started again with that state.
+    \b
+      1  inconsistency        proved, in a file for `staylog audit check-fraud`; or observed
+      2  incomplete           not everything could be looked at
+      2  unsigned             what is served as the checkpoint is none that the key signed
+      2  gossip               somebody who was to be compared with cannot be
+      3  unreachable          for longer than --patience; until then 2, and no alert
+      3  behind               the log signed more than it shows, for longer than --patience; until then 2 if it has
+                              shown more before
+      3  stalled              the newest map head is older than --max-age
+      3  future               the newest map head is more than 5 minutes ahead of the clock here
+      3  unwitnessed          the quorum is missing for longer than --witness-patience
+      3  cosignature_invalid  a cosignature of a witness does not hold
+      4  event                something new of a --host
+      0  recovered, webhook (alerts are not taken, or lost), looked
 
-    With --once the status says what holds now, the gravest first: 1 an inconsistency is proved, 2 not everything could
-    be looked at, 3 stalled, unwitnessed, behind or unreachable, 4 nothing wrong but new events of a --host, 0 nothing
-    to tell. A monitor that cannot be started ends with 2.
+    Patience counts while somebody looks: when more time than that lies between two looks, a trouble begins anew, once.
+
+    Followed is until Ctrl-C or SIGTERM: exit status 0. When an inconsistency is proved (signed or witnessed) it ends
+    with 1 as soon as the proof is written, since nothing that a log says after that means anything; so it does whenever
+    it is started again with that state. One that was only observed is told, and followed until it is over.
+
+    With --once the status says what holds now, the gravest first: 1 an inconsistency is proved, or observed and not
+    over, 2 not everything could be looked at, 3 stalled or another of those above, 4 nothing wrong but new events of a
+    --host, 0 nothing to tell. A monitor that cannot be started, or is stopped before its one look is over, ends with 2.
     """
     gc.set_threshold(YOUNG_OBJECTS)
     status = INCOMPLETE
@@ -143,7 +162,8 @@ def monitor(
         log = Verifier.parse(vkey)
         trust = read_policy(policy)
         ages = (timedelta(hours=max_age), timedelta(seconds=patience), timedelta(seconds=witness_patience))
-        watch = Watch(trust, [did.check(host) for host in hosts], history, sample, *ages)
+        between = timedelta(seconds=0 if once else interval * (1 + JITTER))
+        watch = Watch(trust, [did.check(host) for host in hosts], history, sample, *ages, between)
         webhook = Webhook(hook, os.environ.get(TOKEN)) if hook is not None else None
         gossip = Gossip(find_places(gossips, trust, log), log)
         folder = state or Path(f"monitor-{log.key_id.hex()}")
@@ -162,7 +182,8 @@ def monitor(
                     status = follow(watching, interval, time.sleep, random.random, tell)
                 teller.tell("looked", watching.summary())
     except KeyboardInterrupt:
-        status = 0
+        # One look that was broken off has not looked at everything.
+        status = INCOMPLETE if once else 0
     except StaylogError as error:
         say_refusal(error)
     except Exception:

@@ -5,12 +5,13 @@ A round in which nothing is new asks for the checkpoint alone, and listens to wh
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from audits.audit import Options
 from audits.findings import Finding
-from audits.monitor.accusing import accuse, add_fork
+from audits.monitor.accusing import Accuser, add_fork
 from audits.monitor.alerts import KINDS, Teller
 from audits.monitor.gossip import Gossip, Heard, Signed, compare
 from audits.monitor.kept import KeptReplay
@@ -20,20 +21,24 @@ from audits.monitor.troubles import AT_ONCE, Troubles
 from audits.monitor.watched import tell_events
 from audits.source import Source
 from ledger.canon.times import format_time, parse_time
-from ledger.errors import Malformed, NotProved, NotStored, StaylogError
-from ledger.log.note import Verifier
+from ledger.errors import Malformed, Misconfigured, NotProved, NotStored, StaylogError
+from ledger.log.checkpoint import Checkpoint
+from ledger.log.note import Note, Verifier
 from ledger.log.policy import Policy
 from ledger.log.tiles import TileTree
 
 CLEAN, INCONSISTENT, INCOMPLETE = 0, 1, 2
 # Checkpoints that the log signed and has not shown yet. Only its key makes them: there are few, or it lies.
 MOST_AHEAD = 100
+# How far our clock and that of the log may be apart.
+SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
     """What is watched for. `patience` is for a log that cannot be reached, shows less than it signed, or not all of it;
-    `history` is whether events from before the first round are told; `sample` hosts are drawn to be asked about."""
+    `history` is whether events from before the first round are told; `sample` hosts are drawn to be asked about;
+    `interval` is between two rounds, if somebody knows."""
 
     policy: Policy | None = None
     hosts: Sequence[str] = ()
@@ -42,6 +47,7 @@ class Watch:
     max_age: timedelta = timedelta(hours=25)
     patience: timedelta = timedelta(minutes=5)
     witness_patience: timedelta = timedelta(minutes=10)
+    interval: timedelta = AT_ONCE
 
 
 class Monitor:
@@ -64,7 +70,8 @@ class Monitor:
         self._gossip = gossip
         self._teller = teller
         self._clock = clock
-        self._troubles = Troubles(memory, teller, clock)
+        self._troubles = Troubles(memory, teller, clock, 2 * watch.interval)
+        self._accuser = Accuser(log, replay.folder, self._troubles, teller, self._is_mine)
         # The newest checkpoint whose tree was read to its end, and the one that is shown in this round.
         self._mine = Signed.read(memory.note, log) if memory.note is not None else None
         self._shown: Signed | None = None
@@ -84,18 +91,25 @@ class Monitor:
             self._follow(shown)
         self._judge_age()
         self._listen()
-        accuse(self._found, self._log, self._replay.folder, self._troubles)
+        self._accuser.accuse(self._found)
         self._tell_events()
         if self._unlooked is None:
             self._troubles.look("incomplete")
         self._troubles.settle()
-        self._memory.save()
+        with suppress(Misconfigured):
+            # If it cannot be kept, it is told all the same before this ends.
+            self._memory.save()
         if (failure := self._teller.deliver()) is not None:
             self._troubles.note("webhook", failure)
         else:
             self._troubles.end("webhook")
         self._memory.save()
         return self._status()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether something is proved for ever, and the proof is written. What was observed may be over tomorrow."""
+        return self._troubles.is_lasting() and not self._accuser.has_unwritten
 
     def summary(self) -> str:
         """Where one stands after a round."""
@@ -185,8 +199,12 @@ class Monitor:
 
     def _judge_age(self) -> None:
         if (at := self._memory.at) is not None:
-            self._troubles.look("stalled")
-            if self._clock() - parse_time(at) > self._watch.max_age:
+            self._troubles.look("stalled", "future")
+            age = self._clock() - parse_time(at)
+            if age < -SKEW:
+                # Until then it could stand still unnoticed.
+                self._troubles.note("future", f"the newest map head is of {at}: that is in the future")
+            if age > self._watch.max_age:
                 self._troubles.note("stalled", f"the newest map head is of {at}: a log makes one every 24 hours")
 
     def _listen(self) -> None:
@@ -207,12 +225,14 @@ class Monitor:
             add_fork(heard.fraud, self._found)
         if signed is None or heard.fraud is not None:
             return
-        ahead, known = self._memory.ahead, [signed.note, where]
+        # By what was signed: anybody can write more lines below a note.
+        ahead = {Checkpoint.parse(Note.parse(note).text): [note, place] for note, place in self._memory.ahead}
         if mine is not None and signed.size <= mine.size:
-            self._memory.ahead = [each for each in ahead if each != known]
+            ahead.pop(signed.checkpoint, None)
             self._hold(signed, mine)
-        elif known not in ahead:
-            self._memory.ahead = [*ahead, known][:MOST_AHEAD]
+        else:
+            ahead.setdefault(signed.checkpoint, [signed.note, where])
+        self._memory.ahead = list(ahead.values())[:MOST_AHEAD]
         if self._shown is not None:
             reached = max(self._shown.size, mine.size if mine is not None else 0)
             message = f"the log signed {signed.size} entries, as {where} shows; {self._source.name} shows {reached}"
@@ -235,6 +255,9 @@ class Monitor:
             state.commit()
             memory.clean, memory.looked = False, None
         return fraud is not None
+
+    def _is_mine(self, checkpoint: Checkpoint) -> bool:
+        return self._replay.state.root_at(checkpoint.size) == checkpoint.root
 
     def _tell_events(self) -> None:
         mine, memory, watch = self._mine, self._memory, self._watch

@@ -13,10 +13,17 @@ AT_ONCE = timedelta(0)
 
 class Troubles:
     """A trouble is `noted` in each round in which it is there, and told once it has lasted as long as one has patience.
-    It ends in the first round in which it is looked for and not noted."""
+    It ends in the first round in which it is looked for and not noted.
 
-    def __init__(self, memory: Memory, teller: Teller, clock: Callable[[], datetime]) -> None:
+    Nobody knows what was between two rounds that are further apart than one has patience, or than `apart`: the monitor
+    was down, could not look, or its clock was set. Then a trouble begins anew; but one that is there a third time has
+    lasted, however seldom somebody looks."""
+
+    def __init__(
+        self, memory: Memory, teller: Teller, clock: Callable[[], datetime], apart: timedelta = AT_ONCE
+    ) -> None:
         self._open = memory.troubles
+        self._apart = apart
         self._teller = teller
         self._clock = clock
         self._noted: set[str] = set()
@@ -37,6 +44,14 @@ class Troubles:
         key, now = f"{code} {about}".rstrip(), self._clock()
         begun = {"code": code, "since": format_time(now), "told": False, "size": size, "lasting": lasting}
         trouble = self._open.setdefault(key, begun)
+        # In whole seconds, as times are kept.
+        gap = parse_time(format_time(now)) - parse_time(trouble.get("noted", trouble["since"]))
+        if not trouble["told"]:
+            if gap < AT_ONCE:
+                trouble = self._open[key] = begun
+            elif gap > max(patience, self._apart) and not trouble.get("anew"):
+                trouble = self._open[key] = {**begun, "anew": True}
+        trouble["noted"] = format_time(now)
         self._noted.add(key)
         if not trouble["told"] and now - parse_time(trouble["since"]) >= patience:
             trouble["told"] = True
@@ -72,6 +87,24 @@ class Troubles:
 
     def is_told(self, key: str) -> bool:
         return bool(self._open.get(key, {}).get("told"))
+
+    def is_lasting(self) -> bool:
+        """Whether there is one that never ends."""
+        return any(trouble["lasting"] for trouble in self._open.values())
+
+    def keep(self, key: str, **more: Any) -> None:
+        """Remember something about a trouble for as long as it is there."""
+        self._open[key] |= more
+
+    def kept(self, key: str, name: str) -> Any:
+        return self._open.get(key, {}).get(name)
+
+    def find(self, **kept: Any) -> str | None:
+        """The key of one that has this among what was kept about it."""
+        for key, trouble in self._open.items():
+            if all(value in trouble.get(name, ()) for name, value in kept.items()):
+                return key
+        return None
 
     def open(self) -> list[tuple[str, bool]]:
         """Code of each, and whether it was told."""

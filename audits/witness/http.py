@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from threading import BoundedSemaphore, Lock
+from threading import Lock
 from typing import Any
 
 MAX_BYTES = 1 << 16
@@ -24,6 +24,8 @@ MAX_THROWN_AWAY = 1 << 20
 MAX_CONNECTIONS = 64
 # For the whole of a request, from the end of the last one.
 SECONDS = 15.0
+# For the first byte of it, while more than half of the places are taken.
+CROWDED_SECONDS = 3.0
 TEXT = "text/plain; charset=utf-8"
 METHODS = "GET, POST"
 
@@ -64,12 +66,12 @@ class BoundedServer(ThreadingHTTPServer):
 
     def __init__(self, host: str, port: int, respond: Respond) -> None:
         self.respond = respond
-        self.seconds = SECONDS
+        self.seconds, self.crowded_seconds = SECONDS, CROWDED_SECONDS
         self._outcomes: Counter[str] = Counter()
         self._idle: set[socket.socket] = set()
         self._stopping = False
         self._lock = Lock()
-        self._places = BoundedSemaphore(MAX_CONNECTIONS)
+        self._taken = 0
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), _Handler)
         self.listens_on = f"http://{f'[{host}]' if ':' in host else host}:{self.server_address[1]}"
@@ -87,9 +89,14 @@ class BoundedServer(ThreadingHTTPServer):
         TCPServer.server_bind(self)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._places.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
+        if self._take_place():
+            try:
+                super().process_request(request, client_address)
+                return
+            except RuntimeError:
+                # There is no thread to be had. Nobody may wait for one that never began.
+                self._leave_place()
+                vars(self)["_threads"].reap()
         self.count("busy")
         with suppress(OSError):
             request.setblocking(False)
@@ -100,7 +107,23 @@ class BoundedServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.release()
+            self._leave_place()
+
+    def _take_place(self) -> bool:
+        with self._lock:
+            free = self._taken < MAX_CONNECTIONS
+            self._taken += free
+            return free
+
+    def _leave_place(self) -> None:
+        with self._lock:
+            self._taken -= 1
+
+    def patience(self) -> float:
+        """Seconds for which a connection may be silent: those who say nothing must not keep others out."""
+        with self._lock:
+            crowded = self._taken > MAX_CONNECTIONS // 2
+        return min(self.crowded_seconds, self.seconds) if crowded else self.seconds
 
     def handle_error(self, *_: Any) -> None:
         """A connection that broke is nobody's fault; anything else is ours, and for the operator to read."""
@@ -143,12 +166,21 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = self._reader
 
     def handle_one_request(self) -> None:
-        self._bytes.until = time.monotonic() + self.server.seconds
+        began = time.monotonic()
         self.close_connection = True
         with self.server.idle(self.connection) as going_on:
-            if not going_on or not self._reader.peek(1):
+            if not going_on or not self._comes(began):
                 return
+        self._bytes.until = began + self.server.seconds
         super().handle_one_request()
+
+    def _comes(self, began: float) -> bool:
+        """Whether there is a request. It may become crowded while one waits for it."""
+        while (left := began + self.server.patience() - time.monotonic()) > 0:
+            self._bytes.until = time.monotonic() + min(left, self.server.crowded_seconds / 4)
+            with suppress(TimeoutError):
+                return bool(self._reader.peek(1))
+        return False
 
     def _respond(self) -> None:
         body = self._body()

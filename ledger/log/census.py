@@ -5,9 +5,11 @@ kept grows with days, not with entries.
 """
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import TypedDict
@@ -27,6 +29,7 @@ MOST_CHUNKS = 32
 WAKE_SECONDS = 1.0
 
 _ARTIFACT = b'{"type":"%s"}' % VRP_ARTIFACT.encode()
+_TIME = re.compile(r"[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z")
 _logger = logging.getLogger(__name__)
 
 
@@ -106,6 +109,10 @@ class Census:
         for _ in range(MOST_CHUNKS):
             if not self._count():
                 break
+        return self.so_far()
+
+    def so_far(self) -> Counted:
+        """What was counted by now, though the rest may not be there to be counted."""
         with self._turn:
             if self._counted.size != self._size:
                 # Times never fall: of the days that were there, only the last one may have changed.
@@ -136,11 +143,16 @@ class Census:
             if not entries:
                 return False
             tallies: dict[str, Tally] = {}
+            at, last = self._at, self._reader.published.at
             for seen in _read(entries, self._size):
+                if seen.at and (not at <= seen.at <= last or not _TIME.fullmatch(seen.at)):
+                    raise NotStored(f"one of the entries from {self._size} on is damaged: its time is none")
                 # What has no time came in with what stands before it.
-                self._at = seen.at or self._at
-                tally = tallies.setdefault(self._at[:10], Counter())
+                at = seen.at or at
+                tally = tallies.setdefault(at[:10], Counter())
                 tally[seen.type, seen.level or seen.basis or seen.outcome] += 1
+            _require_days(tallies, self._size)
+            self._at = at
             for date, tally in tallies.items():
                 self._days.setdefault(date, Counter()).update(tally)
                 self._total.update(tally)
@@ -154,6 +166,14 @@ def _read(entries: Iterable[bytes], start: int) -> list[_Seen]:
         return _decode(b"[%s]" % b",".join(data if data.startswith(b"{") else _ARTIFACT for data in entries))
     except msgspec.DecodeError as error:
         raise NotStored(f"one of the entries from {start} on is damaged") from error
+
+
+def _require_days(dates: Iterable[str], start: int) -> None:
+    try:
+        for day in dates:
+            date.fromisoformat(day)
+    except ValueError as error:
+        raise NotStored(f"one of the entries from {start} on is damaged: {error}") from error
 
 
 def _counts(tally: Tally) -> Counts:

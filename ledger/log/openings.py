@@ -39,8 +39,12 @@ class Opening(NamedTuple):
             raise NotProved("opening_mismatch", "the text does not open the commitment in the entry")
 
 
+# Format characters since Unicode 15: a Python of before, and a browser of today, must display the same.
+_LATER = dict.fromkeys(range(0x13439, 0x13440))
+
+
 def displayed(text: str) -> str:
     """`text` without control (except line feed) and format characters, which can hide or reorder what people read."""
     if text.isprintable() or text.replace("\n", "").isprintable():
         return text  # nearly every text; what is printable has neither
-    return "".join(c for c in text if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf"))
+    return "".join(c for c in text.translate(_LATER) if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf"))

@@ -2,13 +2,17 @@
 
 import re
 from dataclasses import dataclass, field
+from hashlib import sha256
 
+from ledger.canon import jcs
 from ledger.errors import BadNote, NotProved
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
 from ledger.log.cosignature import Cosignature, cosignatures
 from ledger.log.note import COSIGNATURE, ED25519, MAX_CHARACTERS, Note, Verifier
 
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_WORD = re.compile(r"[^ \t]+")  # no other blank separates, of ASCII or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Policy:
     logs: list[Verifier] = field(default_factory=list)
     witnesses: dict[str, Witness] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
+    members: set[str] = field(default_factory=set)  # of any group
     quorum: str | None = None
 
     @classmethod
@@ -51,9 +56,11 @@ class Policy:
         """A name is defined before it is used, so a policy has no cycles; `quorum none` asks for no witness."""
         if len(text) > MAX_CHARACTERS:
             raise BadNote("policy_malformed", f"a policy has at most {MAX_CHARACTERS} characters")
+        if _CONTROL.search(text):
+            raise BadNote("policy_malformed", "the only control characters of a policy are tabs and line feeds")
         policy, quorum_lines = cls(), 0
         for number, line in enumerate(text.split("\n"), 1):
-            keyword, *arguments = line.split() or ["#"]
+            keyword, *arguments = _WORD.findall(line) or ["#"]
             if keyword.startswith("#"):
                 continue
             if keyword not in _LINES:
@@ -101,12 +108,18 @@ class Policy:
                 satisfied.add(group_name)
         return self.quorum is None or self.quorum in satisfied
 
+    def fingerprint(self) -> str:
+        """Of whose cosignatures it asks for: two policies with the same one are satisfied by the same notes."""
+        witnesses = {name: str(witness.verifier) for name, witness in self.witnesses.items()}
+        groups = {name: [group.threshold, *group.members] for name, group in self.groups.items()}
+        return sha256(jcs.dumps([witnesses, groups, self.quorum])).hexdigest()
+
     def _log(self, arguments: list[str]) -> None:
         if len(arguments) not in (1, 2):
             raise ValueError("log <vkey> [<url>]")
         log = _verifier(arguments[0], ED25519)
-        if log in self.logs:
-            raise ValueError("the same log twice")
+        if any(known.public_key == log.public_key for known in self.logs):
+            raise ValueError("the key of another log line")
         self.logs.append(log)
 
     def _witness(self, arguments: list[str]) -> None:
@@ -125,11 +138,14 @@ class Policy:
         name, count, *members = arguments
         if len(set(members)) != len(members) or not all(m in self.witnesses or m in self.groups for m in members):
             raise ValueError("the members of a group are different witnesses or groups defined above it")
+        if not self.members.isdisjoint(members):
+            raise ValueError("a member of two groups would count in two ways")
         threshold = {"all": len(members), "any": 1}.get(count, int(count) if _COUNT.fullmatch(count) else 0)
         if not 1 <= threshold <= len(members):
             raise ValueError(f"a threshold between 1 and {len(members)} expected")
         self._define(name)
         self.groups[name] = Group(threshold, tuple(members))
+        self.members.update(members)
 
     def _quorum(self, arguments: list[str]) -> None:
         if len(arguments) != 1:

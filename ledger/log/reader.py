@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import Condition, Thread, local
@@ -91,6 +91,8 @@ class Reader:
         self._issuers_of: Cache[tuple[str, int], Counter[str]] = Cache(1000)
         self._newest: Published | None = None
         self._news = Condition()
+        # The quorum by which checkpoints count as witnessed, if any does.
+        self.quorum: str | None = None
         # Why other processes' checkpoints may be missing here, while they are.
         self.trouble: Unavailable | None = None
         self._stop = Signal()
@@ -119,14 +121,13 @@ class Reader:
                 metrics.SIZE.set(newest.size)
                 self._news.notify_all()
 
-    def wait_beyond(self, size: int, seconds: float) -> None:
-        """Until a larger checkpoint is published, there is other news, or for that long."""
+    def wait_beyond(self, size: int, seconds: float, is_over: Callable[[], bool]) -> None:
+        """Until a larger checkpoint is published, for that long, or until it is over, which `wake` has to tell."""
         with self._news:
-            if self.published.size <= size:
-                self._news.wait(seconds)
+            self._news.wait_for(lambda: is_over() or self.published.size > size, seconds)
 
     def wake(self) -> None:
-        """Whoever waits for news looks again."""
+        """Whoever waits for news looks whether it is over."""
         with self._news:
             self._news.notify_all()
 
@@ -250,12 +251,13 @@ class Reader:
 
     def first_witnessed(self, index: int) -> Published | None:
         """The first checkpoint under which the entry stands and which enough witnesses cosigned."""
-        rows = self._run("SELECT size FROM witnessed WHERE size > ? ORDER BY size LIMIT 1", index)
+        query = "SELECT size FROM witnessed WHERE quorum = ? AND size > ? ORDER BY size LIMIT 1"
+        rows = self._run(query, self.quorum or "", index)
         return self.published_at(rows[0][0]) if rows else None
 
     def newest_witnessed(self) -> Published | None:
         """The newest checkpoint which enough witnesses cosigned."""
-        rows = self._run("SELECT max(size) FROM witnessed")
+        rows = self._run("SELECT max(size) FROM witnessed WHERE quorum = ?", self.quorum or "")
         return None if rows[0][0] is None else self.published_at(rows[0][0])
 
     def receipt_salt(self, index: int) -> tuple[bytes, bytes | None]:

@@ -225,6 +225,7 @@ class Sequencer:
             raise Halted(self.halted.code, self.halted.message)
 
     def _publish(self, written: Written | None = None) -> Published:
+        self._require_going()
         newest = self._publisher.publish(written)
         self._on_published(newest)
         return newest

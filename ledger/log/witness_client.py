@@ -1,5 +1,6 @@
 """One witness, asked (c2sp.org/tlog-witness 1.0.0). Nothing it says is believed that its key, or ours, did not sign."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,6 +22,7 @@ SKEW = 300
 # Others may ask the same witness at the same time, so that what it said last is outdated at once.
 TRIES = 3
 
+_logger = logging.getLogger(__name__)
 _REFUSALS = {
     400: "it cannot read what it was asked",
     403: "it does not know the key that signed",
@@ -29,10 +31,10 @@ _REFUSALS = {
 
 
 class Contradicted(StaylogError):
-    """`log_behind` or `log_forked`: the witness has cosigned another history, or more, than we have. `shown` is the
-    checkpoint, signed by our own key, that proves it; without one it is the witness's word."""
+    """`log_behind` or `log_forked`: the witness says that it has cosigned more than we have, or another history. What
+    proves it is `shown`, a checkpoint that our own key signed; without one it is the witness's word."""
 
-    def __init__(self, code: str, message: str, shown: Checkpoint | None) -> None:
+    def __init__(self, code: str, message: str, shown: Checkpoint | None = None) -> None:
         super().__init__(code, message)
         self.shown = shown
 
@@ -55,7 +57,7 @@ class WitnessClient:
 
     def cosign(self, published: Published, old: int, now: int) -> str:
         """The witness's line for a checkpoint, checked. `old` is what it cosigned last, as far as we know. Raises
-        NotFetched when it does not answer, NotProved when it does not sign, Contradicted when it has seen others."""
+        NotFetched when it does not answer, NotProved when it does not sign, and Contradicted at its word."""
         note = Note.parse(published.note)
         ours = Note(note.text, tuple(each for each in note.signatures if each.is_by(self.log)))
         for _ in range(TRIES):
@@ -66,15 +68,15 @@ class WitnessClient:
                 return self._line(ours.text, answer.body, published.at, now)
             if answer.status != 409 or answer.media_type != SIZE_TYPE:
                 break
-            old = self._size(answer.body)
+            known, old = old, self._size(answer.body)
             if old > published.size:
-                raise self._contradicted(
-                    "log_behind", f"says that it has cosigned {old} entries, and we have {published.size}", published
-                )
+                says = f"says that it has cosigned {old} entries, and we have {published.size}"
+                raise Contradicted("log_behind", f"the witness {self.name} {says}")
+            if old < known:
+                _logger.warning("the witness %s has forgotten what it cosigned: %d, then %d", self.name, known, old)
         if answer.status == 422:
-            raise self._contradicted(
-                "log_forked", f"says that {published.size} entries do not begin with the {old} it cosigned", published
-            )
+            says = f"says that {published.size} entries do not begin with the {old} it cosigned"
+            raise Contradicted("log_forked", f"the witness {self.name} {says}")
         reason = _REFUSALS.get(answer.status, f"it answers {answer.status}")
         raise NotProved("cosignature_refused", f"{self.name} does not cosign: {reason}{_said(answer.body)}")
 
@@ -86,27 +88,25 @@ class WitnessClient:
         except (NotFetched, NotProved, Malformed, UnicodeDecodeError):
             return None
 
-    def _contradicted(self, code: str, says: str, published: Published) -> StaylogError:
-        """Whether that is proved: by what we have signed ourselves."""
+    def proved(self, word: Contradicted, size: int) -> Contradicted:
+        """The same with what proves it, by our own signature, if the witness shows that; `size` is what we have."""
         shown = self.shown()
-        message = f"the witness {self.name} {says}"
-        if shown is not None and shown.size > published.size:
-            return Contradicted(
-                "log_behind", f"{message}; it shows the checkpoint of {shown.size} that this log signed", shown
-            )
+        if shown is not None and shown.size > size:
+            what = f"it shows the checkpoint of {shown.size} that this log signed"
+            return Contradicted("log_behind", f"{word.message}; {what}", shown)
         if shown is not None and shown.size and self.tree.root(shown.size) != shown.root:
-            return Contradicted(
-                "log_forked", f"{message}; it shows another tree of {shown.size} that this log signed", shown
-            )
-        return Contradicted(code, f"{message}; it shows nothing that proves it", None)
+            what = f"it shows another tree of {shown.size} that this log signed"
+            return Contradicted("log_forked", f"{word.message}; {what}", shown)
+        return Contradicted(word.code, f"{word.message}; it shows nothing that proves it")
 
     def _line(self, text: str, body: bytes, head_at: str, now: int) -> str:
         """Its own signature line among those that came."""
         try:
             note = Note.parse(f"{text}\n{body.decode()}")
-            found = cosignatures(note, [self.verifier])
         except (BadNote, UnicodeDecodeError) as error:
             raise NotProved("cosignature_invalid", f"{self.name} answers with what is no signature: {error}") from None
+        # A blank line among what came would make it the end of another text, which the witness may well have signed.
+        found = cosignatures(note, [self.verifier]) if note.text == text else []
         if not found:
             raise NotProved("cosignature_invalid", f"{self.name} answers without a signature by its key")
         if not seconds(head_at) - SKEW <= found[0].timestamp <= now + SKEW:

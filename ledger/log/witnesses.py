@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from typing import Literal
@@ -19,23 +18,27 @@ from typing import Literal
 from ledger import metrics
 from ledger.canon.times import format_time
 from ledger.clock import Clock
-from ledger.errors import BadNote, Halted, Misconfigured, NotFetched, StaylogError
+from ledger.errors import Halted, NotFetched, StaylogError
+from ledger.log.checkpoint import Checkpoint
 from ledger.log.cosignature import cosignatures
 from ledger.log.mark import WHAT_TO_DO
 from ledger.log.note import Note, Verifier
-from ledger.log.policy import Policy
 from ledger.log.reader import Reader
-from ledger.log.witness_client import SECONDS, Contradicted, WitnessClient
+from ledger.log.witness_client import SECONDS, TRIES, Contradicted, WitnessClient
+from ledger.log.witness_policy import ServicePolicy
 from ledger.net.plain import check_address
 from ledger.store import tables
 from ledger.store.engine import Store
-from ledger.store.rows import MAX_WITNESSES, Published, insert_rows, published_at, run
+from ledger.store.rows import Published, insert_rows, published_at, run
 
-Condition = Literal["cosigned", "waiting", "unreachable", "refused", "ahead", "lying"]
+Condition = Literal["cosigned", "waiting", "unreachable", "refused", "ahead", "lying", "contradicts"]
 # Between two tries, at most; and how long a thread sleeps without news.
 LONGEST_PAUSE, IDLE_SECONDS = 60.0, 60.0
 # What a receipt may wait for cosignatures, once the review is in the log.
 GRACE_SECONDS, LOOK_SECONDS = 0.5, 0.005
+
+# Checkpoints of which it is remembered when they came.
+RECENT = 16
 
 _KEEP = " ON CONFLICT DO NOTHING"
 _LAST = "SELECT max(size) FROM cosignature WHERE witness = ?"
@@ -53,8 +56,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WitnessState:
-    """`state` is cosigned, waiting, unreachable, refused, ahead or lying; `size` and `at` are of its last cosignature,
-    `detail` says what is wrong."""
+    """`state` is what came of asking it last, `detail` what is wrong; `size` and `at` are of its last cosignature."""
 
     name: str
     verifier: Verifier
@@ -63,38 +65,6 @@ class WitnessState:
     size: int | None = None
     at: str | None = None
     detail: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ServicePolicy:
-    """A tlog-policy as the operator wrote it down, and what it means."""
-
-    text: str
-    meaning: Policy
-
-
-def read_policy(path: Path, log: Verifier) -> ServicePolicy | None:
-    """The tlog-policy in the ledger's folder, if there is one and it is of use for this log."""
-    try:
-        text = path.read_text("utf-8")
-        policy = Policy.parse(text)
-        for witness in policy.witnesses.values():
-            if witness.url is not None:
-                check_address(witness.url)
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError, BadNote, Misconfigured) as error:
-        raise Misconfigured("settings_invalid", f"the file {path.name}: {error}") from None
-    asked = {witness.verifier for witness in policy.witnesses.values() if witness.url is not None}
-    if log not in policy.logs:
-        raise Misconfigured("settings_invalid", f"the file {path.name} is not about this log; add the line: log {log}")
-    if len(policy.witnesses) > MAX_WITNESSES:
-        raise Misconfigured("settings_invalid", f"the file {path.name} names more than {MAX_WITNESSES} witnesses")
-    if not policy.satisfied_by(asked):
-        raise Misconfigured(
-            "settings_invalid", f"the quorum in {path.name} can never be there: too few witnesses have an address"
-        )
-    return ServicePolicy(text, policy)
 
 
 class Witnesses:
@@ -108,14 +78,19 @@ class Witnesses:
         self._clock = clock
         self.policy = policy
         known = {} if policy is None else policy.meaning.witnesses
+        # Where none is asked for, no checkpoint is told from the others by having some.
+        self._quorum = None if policy is None or policy.meaning.quorum is None else policy.meaning.fingerprint()
+        reader.quorum = self._quorum
         self._states = {name: WitnessState(name, each.verifier, each.url) for name, each in known.items()}
         self._clients = [
             WitnessClient(name, each.verifier, check_address(each.url), log, reader.tree, agent)
             for name, each in known.items()
             if each.url is not None
         ]
-        # The newest checkpoint with a quorum, as far as this process knows; and whether the last one came in time.
+        # The newest checkpoint with a quorum, as far as this process knows; when the last ones came, and whether a
+        # receipt is worth waiting with.
         self._witnessed = 0
+        self._came: dict[int, float] = {}
         self._in_time = True
         self._stop = Event()
         self._threads: list[Thread] = []
@@ -125,44 +100,63 @@ class Witnesses:
 
     def require_agreement(self) -> None:
         """At the start, before anything is signed: Halted if a witness has seen more of this log than we have, or
-        something else. Whoever does not answer in time does not keep the log from going on."""
-        found: list[Contradicted] = []
-        threads = [Thread(target=self._agree, args=(each, found), daemon=True) for each in self._clients]
+        something else. Whoever does not answer in time does not keep the log from going on; whoever has said so, and
+        takes long to show it, does."""
+        found: dict[str, Contradicted] = {}
         deadline = monotonic() + SECONDS
-        for thread in threads:
-            thread.start()
-        for thread in threads:
+        for client in self._clients:
+            self._begin(self._agree, client, found)
+        for thread in self._threads:
             thread.join(max(0.0, deadline - monotonic()))
-        for error in found:
-            if error.shown is None or not self._is_ours(error):
+        for error in [*found.values()]:
+            if error.shown is None or not self._is_ours(error.shown):
+                self._stop.set()
                 raise _halted(error)
 
     def start(self, halt: Callable[[Halted], None]) -> None:
         """Ask for as long as the service runs; `halt` is told of what must not be signed over."""
         for client in self._clients:
-            self._threads.append(Thread(target=self._run, args=(client, halt), name="witness", daemon=True))
-            self._threads[-1].start()
+            self._begin(self._run, client, halt)
 
-    def close(self) -> None:
+    def _begin(self, work: Callable[..., None], *arguments: object) -> None:
+        self._threads.append(Thread(target=work, args=arguments, name="witness", daemon=True))
+        self._threads[-1].start()
+
+    def stop(self) -> None:
+        """Nobody is asked any more; who is being asked ends within seconds."""
         self._stop.set()
         self._reader.wake()
+
+    def close(self) -> None:
+        """Whoever is still being asked after some seconds is left alone: what comes of it is not kept."""
+        self.stop()
+        deadline = monotonic() + SECONDS
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, deadline - monotonic()))
 
     async def settled(self, size: int) -> None:
         """Once so many entries have their quorum, or after a moment; at once while the witnesses are not prompt."""
-        if self.policy is None or self.policy.meaning.quorum is None:
+        if self._quorum is None:
             return
         deadline = monotonic() + GRACE_SECONDS
         while self._in_time and self._witnessed < size:
             self._in_time = monotonic() < deadline
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _agree(self, client: WitnessClient, found: list[Contradicted]) -> None:
+    def _agree(self, client: WitnessClient, found: dict[str, Contradicted]) -> None:
         try:
-            self._ask(client, self._reader.refresh())
-        except Contradicted as error:
-            found.append(error)
+            for _ in range(TRIES):
+                published = self._reader.refresh()
+                try:
+                    self._ask(client, published)
+                    return
+                except Contradicted as word:
+                    if self._reader.refresh().size == published.size:
+                        # Its word is enough, and known before anything is asked that may take long.
+                        found[client.name] = word
+                        found[client.name] = client.proved(word, published.size)
+                        return
+                    # Another process writes: it has published since, and the witness has seen that.
         except StaylogError as error:
             self._failed(client, error)
         except Exception:
@@ -173,16 +167,13 @@ class Witnesses:
         while not self._stop.is_set():
             try:
                 published = self._reader.published
-                if not self._has_cosigned(client, published):
-                    self._ask(client, published)
-                failures = 0
-                self._reader.wait_beyond(published.size, IDLE_SECONDS)
-                continue
-            except Contradicted as error:
-                self._failed(client, error)
-                if error.shown is not None and not self._is_ours(error):
-                    halt(_halted(error))
+                contradiction = self._look(client, published)
+                if contradiction is not None:
+                    halt(_halted(contradiction))
                     return
+                failures = 0
+                self._reader.wait_beyond(published.size, IDLE_SECONDS, self._stop.is_set)
+                continue
             except StaylogError as error:
                 self._failed(client, error)
             except Exception:
@@ -191,13 +182,31 @@ class Witnesses:
             failures += 1
             self._stop.wait(min(2.0 ** min(failures - 1, 10), LONGEST_PAUSE))
 
+    def _look(self, client: WitnessClient, published: Published) -> Contradicted | None:
+        """Ask, unless it is known already what would be answered; what must not be signed over, if that came."""
+        self._came.setdefault(published.size, monotonic())
+        for size in sorted(self._came)[:-RECENT]:
+            self._came.pop(size, None)
+        try:
+            if not self._has_cosigned(client, published):
+                self._ask(client, published)
+        except Contradicted as word:
+            if self._reader.refresh().size > published.size:
+                # Another process is ahead of what this one knew; the next look is at that.
+                return None
+            error = client.proved(word, published.size)
+            if error.shown is None or self._is_ours(error.shown):
+                raise error from None
+            self._failed(client, error, "contradicts")
+            return error
+        return None
+
     def _has_cosigned(self, client: WitnessClient, published: Published) -> bool:
         """Whether that is known already: another process may have asked."""
-        note = Note.parse(published.note)
-        mine = cosignatures(note, [client.verifier])
+        mine = cosignatures(Note.parse(published.note), [client.verifier])
         if mine:
-            self._cosigned(client, published, mine[0].timestamp)
             self._count(published)
+            self._cosigned(client, published, mine[0].timestamp)
         return bool(mine)
 
     def _ask(self, client: WitnessClient, published: Published) -> None:
@@ -207,6 +216,8 @@ class Witnesses:
             # Another process is ahead of what this one knows.
             published = self._reader.refresh()
         line = client.cosign(published, min(last or 0, published.size), int(self._clock().timestamp()))
+        if self._stop.is_set():
+            return
         with self._store.write() as connection:
             row = (published.size, str(client.verifier), line)
             insert_rows(connection, tables.cosignature, [row], on_conflict=_KEEP)
@@ -219,12 +230,16 @@ class Witnesses:
 
     def _count(self, published: Published) -> None:
         """Note down that a checkpoint has its quorum."""
-        if self.policy is None or published.size <= self._witnessed:
+        if self.policy is None or self._quorum is None or published.size <= self._witnessed:
             return
         if self.policy.meaning.agreement(Note.parse(published.note)).quorum:
             with self._store.write() as connection:
-                insert_rows(connection, tables.witnessed, [(published.size,)], on_conflict=_KEEP)
-            self._witnessed, self._in_time = max(self._witnessed, published.size), True
+                insert_rows(connection, tables.witnessed, [(self._quorum, published.size)], on_conflict=_KEEP)
+            # A quorum that comes late is one more that nobody should have waited for.
+            came = self._came.get(published.size)
+            if came is not None:
+                self._in_time = monotonic() - came <= GRACE_SECONDS
+            self._witnessed = max(self._witnessed, published.size)
             metrics.WITNESSED.set(self._witnessed)
 
     def _cosigned(self, client: WitnessClient, published: Published, timestamp: int) -> None:
@@ -234,10 +249,10 @@ class Witnesses:
             _logger.warning("the witness %s cosigns again", client.name)
         self._states[client.name] = replace(before, state="cosigned", size=published.size, at=at, detail=None)
 
-    def _failed(self, client: WitnessClient, error: StaylogError) -> None:
+    def _failed(self, client: WitnessClient, error: StaylogError, becomes: Condition | None = None) -> None:
         metrics.WITNESS_REQUESTS.labels(client.name, error.code).inc()
-        state: Condition | None = "unreachable" if isinstance(error, NotFetched) else _STATES.get(error.code)
-        before = self._states[client.name]
+        known: Condition | None = "unreachable" if isinstance(error, NotFetched) else _STATES.get(error.code)
+        state, before = becomes or known, self._states[client.name]
         if state is None:
             # It is not the witness that fails: the database is away, most likely.
             _logger.warning("the witness %s was not asked: %s", client.name, error.code)
@@ -246,10 +261,10 @@ class Witnesses:
             _logger.warning("the witness %s does not cosign (%s): %s", client.name, error.code, error)
         self._states[client.name] = replace(before, state=state, detail=error.message)
 
-    def _is_ours(self, error: Contradicted) -> bool:
+    def _is_ours(self, shown: Checkpoint) -> bool:
         """Whether the checkpoint that a witness shows is of this log after all: another process has just signed it."""
-        newest, shown = self._reader.refresh(), error.shown
-        return shown is not None and newest.size >= shown.size and self._reader.tree.root(shown.size) == shown.root
+        newest = self._reader.refresh()
+        return newest.size >= shown.size and self._reader.tree.root(shown.size) == shown.root
 
 
 def _halted(error: Contradicted) -> Halted:

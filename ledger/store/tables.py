@@ -55,8 +55,13 @@ cosignature = Table(
     Column("line", Text, nullable=False),
     Index("ix_cosignature_witness", "witness", "size"),
 )
-# Checkpoints that had the cosignatures which the policy asked for then
-witnessed = Table("witnessed", metadata, Column("size", Key, primary_key=True, autoincrement=False))
+# Checkpoints that have the cosignatures which a policy asks for, by what it asks for: policies change
+witnessed = Table(
+    "witnessed",
+    metadata,
+    Column("quorum", Text, primary_key=True),
+    Column("size", Key, primary_key=True, autoincrement=False),
+)
 # The log. Three columns repeat what the bytes say: map key of the host, a review's id, the review named. The last two
 # have what opens the commitment in them, which is no part of the log; both are empty once it is redacted
 entry = Table(

@@ -39,7 +39,11 @@ def upgrade() -> None:
         sa.Column("line", sa.Text, nullable=False),
     )
     op.create_index("ix_cosignature_witness", "cosignature", ["witness", "size"])
-    op.create_table("witnessed", sa.Column("size", KEY, primary_key=True, autoincrement=False))
+    op.create_table(
+        "witnessed",
+        sa.Column("quorum", sa.Text, primary_key=True),
+        sa.Column("size", KEY, primary_key=True, autoincrement=False),
+    )
     op.create_table(
         "entry",
         sa.Column("idx", KEY, primary_key=True, autoincrement=False),

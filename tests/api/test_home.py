@@ -14,7 +14,8 @@ import pytest
 from api import home, twins
 from api.shapes import ListedCheckpoint, WitnessReport, WitnessStatus
 from api.witness_section import witness_section
-from ledger.log.census import Counted, Counts
+from ledger.errors import NotStored, StaylogError, Unavailable
+from ledger.log.census import Census, Counted, Counts
 from ledger.log.members import LEVELS
 from tests.api.conftest import Service
 from tests.api.home_page import HOSTILE, grow, marked, twin, watched
@@ -148,6 +149,45 @@ def test_what_is_not_counted_yet_is_not_passed_over(tmp_path: Path) -> None:
     assert "partly" not in home._holdings(counted, 0)
     with serving(tmp_path, prepare=lambda running: grow(running, 3)) as site:
         assert 'id="partly"' not in site.get("/").text
+
+
+@pytest.mark.parametrize("error", [NotStored("damaged"), Unavailable("store_unavailable", "it is down")])
+def test_what_cannot_be_read_does_not_take_the_page_down(
+    error: StaylogError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    with serving(tmp_path, prepare=lambda running: grow(running, 3)) as site:
+        ledger = site.ledger
+        counted = ledger.census.now().size
+        ledger.census.close()
+        monkeypatch.setattr(ledger.census, "_count", fail)
+        monkeypatch.setattr("api.witnesses.report", fail)
+        response = site.get("/")
+        assert response.status_code == 200
+        text = said(response.text, "main")
+        assert "cannot be read just now" in text
+        assert marked(response.text)["/v1/log/statistics#/entries"] == str(counted)
+        monkeypatch.setattr(ledger, "census", Census(ledger.reader))
+        monkeypatch.setattr(ledger.census, "_count", fail)
+        text = said(site.get("/").text, "main")
+        assert f"The {counted:,} entries cannot be counted just now." in text
+
+
+def test_what_cannot_be_counted_is_said() -> None:
+    none = dict.fromkeys(LEVELS, 0)
+    nothing: Counts = {"entries": 2, "reviews": none, "responses": 0, "upgrades": 0, "redactions": {}, "checks": {}}
+
+    class Failing:
+        def now(self) -> Counted:
+            raise NotStored("damaged")
+
+        def so_far(self) -> Counted:
+            return Counted(2, "2026-06-01T12:00:00Z", nothing, {"2026-06-01": nothing})
+
+    census: Census = Failing()  # type: ignore[assignment]
+    assert "These are the first 2 of 1,000 entries: the rest cannot be counted just now." in home._counted(census, 1000)
 
 
 @pytest.mark.parametrize(

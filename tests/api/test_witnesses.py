@@ -11,10 +11,11 @@ from api.shapes import WitnessReport
 from audits.receipts import verify_checkpoint, verify_receipt, verify_tlog_proof
 from audits.verify import verify_answer
 from audits.witness.folder import trust
-from ledger.errors import NotProved
+from ledger.errors import NotProved, Unavailable
 from ledger.log import witnesses
 from ledger.log.note import Note
 from ledger.log.policy import Policy
+from ledger.store.rows import run
 from tests.api.conftest import Service
 from tests.api.site import Person, Site, serving
 from tests.audits.witnessing import Running as RunningWitness
@@ -46,7 +47,11 @@ def watched(folder: Path, database_url: str, lines: Callable[[RunningWitness], s
             yield site, Policy.parse(site.running.settings.tlog_policy.read_text())
 
 
-def test_receipts_answers_and_checkpoints_have_their_witnesses(tmp_path: Path, database_url: str) -> None:
+def test_receipts_answers_and_checkpoints_have_their_witnesses(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a busy machine too.
+    monkeypatch.setattr(witnesses, "GRACE_SECONDS", 30)
     with watched(tmp_path, database_url, lambda _: "quorum w\n") as (site, policy):
         log, host = site.ledger.verifier, Person("host")
         submitted = encoded(review(Person("guest"), host, now=site.running.clock()))
@@ -138,3 +143,26 @@ def test_an_answer_that_is_kept_gets_its_witnesses(tmp_path: Path, database_url:
         clock = site.running.clock
         crook.says = lambda request: Reply(200, honest_line(request, clock().timestamp()))
         wait_for(lambda: signers() == 3)
+
+
+def test_a_receipt_that_was_acknowledged_is_given_whatever_becomes_of_its_witnesses(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise Unavailable("storage_unavailable", "nothing was acknowledged")
+
+    with watched(tmp_path, database_url, lambda _: "quorum w\n") as (site, _):
+        monkeypatch.setattr(site.ledger.reader, "first_witnessed", away)
+        receipt = site.review(Person("guest"), Person("host"))
+        verify_receipt(msgspec.json.encode(receipt), site.ledger.verifier)
+
+
+def test_a_stored_line_that_does_not_hold_makes_no_quorum_and_no_error(tmp_path: Path, database_url: str) -> None:
+    with watched(tmp_path, database_url, lambda _: "quorum w\n") as (site, _):
+        wait_for(lambda: site.get("/v1/log/witnesses").json()["quorum"] is True)
+        with site.ledger.store.write() as connection:
+            [(line,)] = run(connection, "SELECT line FROM cosignature WHERE size = ?", (site.size,))
+            run(connection, "UPDATE cosignature SET line = ? WHERE size = ?", (line[:-9] + "AAAAAA==\n", site.size))
+        site.ledger.reader._newest = None
+        assert site.get("/v1/log/witnesses").json()["quorum"] is False
+        assert site.get("/").status_code == 200

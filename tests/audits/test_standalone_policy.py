@@ -19,7 +19,7 @@ from audits.report import Report
 from audits.verify import verify_answer, verify_pages
 from ledger.canon import base64
 from ledger.cli import main
-from ledger.errors import StaylogError
+from ledger.errors import NotProved, StaylogError
 from ledger.log.cosignature import cosign
 from ledger.log.note import COSIGNATURE, ED25519, Note, Signature, Verifier
 from ledger.log.policy import Policy
@@ -105,15 +105,22 @@ class TestTheLibrarysCases:
 
     @pytest.mark.parametrize(("quorum", "signatures", "enough"), cases(witnessing.test_quorums))
     def test_quorums(self, quorum: str, signatures: tuple[Signature, ...], enough: bool) -> None:
-        policy = self.of_this_log(witnessing.POLICY % quorum)
+        policy = self.of_this_log(witnessing.policy_with(quorum))
         found = agreement(policy, with_lines(*(self.BY[signature.name] for signature in signatures)))
         assert found == ((len(set(signatures)), 2) if enough else None)
 
     @pytest.mark.parametrize("line", cases(witnessing.test_malformed_policies))
     def test_malformed_policies(self, line: str) -> None:
         text = f"log {LOG}\nwitness w1 {witnessing.WITNESS}\nwitness w2 {witnessing.OTHER}\nquorum none\n"
+        renamed = str(Verifier("renamed.example", ED25519, witnessing.LOG.public_key))
+        line = self.of_this_log(line).replace(renamed, str(Verifier("renamed.example", ED25519, LOG.public_key)))
         assert agreement(text, NOTE) == (0, 2)
-        assert agreement(f"{text}{self.of_this_log(line)}\n", NOTE) is None
+        assert agreement(f"{text}{line}\n", NOTE) is None
+
+    @pytest.mark.parametrize("line", witnessing.READABLE)
+    def test_what_a_policy_may_have(self, line: str) -> None:
+        text = f"log {LOG}\nwitness w1 {witnessing.WITNESS}\nwitness w2 {witnessing.OTHER}\nquorum none\n{line}\n"
+        assert agreement(text, NOTE) == (0, 2)
 
     @pytest.mark.parametrize(
         "value",
@@ -137,10 +144,23 @@ class TestTheLibrarysCases:
         assert agreement(f"log {LOG}\nwitness b {W1}\nquorum b\n", with_lines(bad, *COSIGNED[1:3])) == (1, 1)
 
     def test_the_log_is_in_the_policy(self) -> None:
-        other = Verifier("another.example", ED25519, LOG.public_key)
-        assert agreement(f"log {other}\nquorum none\n", NOTE) is None
+        renamed = Verifier("another.example", ED25519, LOG.public_key)
+        other = Verifier("another.example", ED25519, W0.public_key)
+        assert agreement(f"log {renamed}\nquorum none\n", NOTE) is None
+        assert agreement(f"log {renamed}\nlog {LOG}\nquorum none\n", NOTE) is None
         assert agreement("quorum none\n", NOTE) is None
         assert agreement(f"log {other}\nlog {LOG} https://ledger.example/log\nquorum none\n", NOTE) == (0, 0)
+
+    def test_another_key_of_the_log_does_not_stand_for_the_given_one(self) -> None:
+        """The note is good by it, and the policy names it; the verifier was given the other."""
+        second = Verifier(ORIGIN, ED25519, bytes(KEYS[0].verify_key))
+        both = with_lines(Signature(ORIGIN, second.key_id, KEYS[0].sign(TEXT.encode()).signature))
+        assert Policy.parse(f"log {second}\nquorum none\n").verify(both)[1].quorum
+        assert agreement(f"log {second}\nquorum none\n", both) is None
+        assert agreement(f"log {second}\nlog {LOG}\nquorum none\n", both) == (0, 0)
+        with pytest.raises(NotProved) as refusal:
+            Report("checkpoint", 0).witnessed(both, LOG, Policy.parse(f"log {second}\nquorum none\n"))
+        assert refusal.value.code == "signer_unknown"
 
     @pytest.mark.parametrize("policy", ["", "# nothing\n", f"log {LOG}\n", f"log {LOG}\nquorum none\nquorum none\n"])
     def test_a_policy_has_one_quorum_line(self, policy: str) -> None:
@@ -155,10 +175,9 @@ class TestTheLibrarysCases:
             assert agreement(f"{logs}quorum none\n", with_lines(Signature(other.name, other.key_id, bytes(64)))) is None
 
     def test_a_deep_policy(self) -> None:
-        lines = [f"log {LOG}", f"witness w {W0}", "group a0 any w", "group b0 any w"]
-        for depth in range(1, 400):
-            lines += [f"group {name}{depth} all a{depth - 1} b{depth - 1}" for name in "ab"]
-        policy = "\n".join([*lines, "quorum a399"])
+        lines = [f"log {LOG}", f"witness w {W0}", "group a0 any w"]
+        lines += [f"group a{depth} any a{depth - 1}" for depth in range(1, 2500)]
+        policy = "\n".join([*lines, "quorum a2499"])
         assert agreement(policy, with_lines(COSIGNED[0])) == (1, 1)
         assert agreement(policy, NOTE) is None
         assert agreement(policy + "\n# " + "x" * 70_000, with_lines(COSIGNED[0])) is None
@@ -275,15 +294,18 @@ NAMES = ("a", "b", "c", "d", "e")
 
 @st.composite
 def policies(draw: st.DrawFn) -> str:
-    """Mostly well-formed ones, of up to 5 witnesses and 4 groups that may name each other."""
+    """Mostly well-formed ones, of up to 5 witnesses and 4 groups that may name each other. Some use a name twice."""
     names = list(NAMES[: draw(st.integers(0, 5))])
+    free = list(names)
     lines = [f"log {LOG}", *(f"witness {name} {WITNESSES[NAMES.index(name)]}" for name in names)]
     for number in range(draw(st.integers(0, 4)) if names else 0):
-        members = draw(st.lists(st.sampled_from(names), min_size=1, max_size=5, unique=draw(st.integers(0, 9)) > 0))
+        once = draw(st.integers(0, 9)) > 0
+        members = draw(st.lists(st.sampled_from(free if once else names), min_size=1, max_size=5, unique=once))
         most = len(members) + (draw(st.integers(0, 9)) == 0)
         threshold = draw(st.sampled_from(["all", "any", *map(str, range(1, most + 1))]))
         lines.append(f"group g{number} {threshold} {' '.join(members)}")
         names.append(f"g{number}")
+        free = [*(name for name in free if name not in members), f"g{number}"]
     lines.append(f"quorum {draw(st.sampled_from([*names[::-1], 'none']))}")
     change = draw(st.sampled_from(["none"] * 8 + ["drop", "repeat", "swap"]))
     place = draw(st.integers(0, len(lines) - 2))
@@ -302,7 +324,9 @@ def test_both_verifiers_agree(policy: str, signatures: list[Signature], forged: 
     if forged and signatures:
         last = signatures[-1]
         signatures = [*signatures[:-1], Signature(last.name, last.key_id, bytes(8) + last.value[8:])]
-    agreement(policy, with_lines(*signatures))
+    found = agreement(policy, with_lines(*signatures))
+    members = [name for line in policy.split("\n") if line.startswith("group") for name in line.split()[3:]]
+    assert found is None or len(members) == len(set(members))
 
 
 def test_the_report_says_how_many_agree() -> None:

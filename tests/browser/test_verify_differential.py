@@ -13,7 +13,7 @@ from ledger.errors import StaylogError
 from ledger.log.cosignature import cosign
 from ledger.log.entries import parse_entry
 from ledger.log.hostmap import KEY_BITS
-from ledger.log.note import COSIGNATURE, ED25519, Note, Verifier
+from ledger.log.note import COSIGNATURE, ED25519, Note, Signature, Verifier
 from ledger.log.record import HostFold, sublog_leaf
 from ledger.log.tlog_proof import TlogProof
 from ledger.log.tree import root_of
@@ -35,7 +35,7 @@ from tests.browser.verifying import (
 )
 from tests.interop.test_speccheck import cases as speccheck
 from tests.interop.vectors import KEY, golden
-from tests.ledger.log.test_witnessing import LOG, OTHER, OTHER_KEY, WITNESS, WITNESS_KEY
+from tests.ledger.log.test_witnessing import LOG, OTHER, OTHER_KEY, OTHER_LOG, WITNESS, WITNESS_KEY, spaced
 from tests.world import HOSTS, World
 from tests.world import LOG as WORLD_LOG
 
@@ -500,6 +500,9 @@ STRANGER = cosign(TEXT, "stranger.example", OTHER_KEY, 1).line()
 ELSEWHERE = cosign(TEXT.replace("\n7\n", "\n8\n"), WITNESS.name, WITNESS_KEY, 1).line()
 W1, W2, L = f"witness w1 {WITNESS}", f"witness w2 {OTHER}", f"log {LOG}"
 BOTH = f"{L}\n{W1}\n{W2}\n"
+# The log of the notes has one more key, which signed some of them too.
+SECOND_LOG = Verifier(LOG.name, ED25519, OTHER.public_key)
+BY_SECOND_LOG = Signature(LOG.name, SECOND_LOG.key_id, OTHER_KEY.sign(TEXT.encode()).signature).line()
 POLICIES = {
     "all": BOTH + "group g all w1 w2\nquorum g\n",
     "any": BOTH + "group g any w1 w2\nquorum g\n",
@@ -508,8 +511,24 @@ POLICIES = {
     "the first": BOTH + "quorum w1",
     "the second": BOTH + "quorum w2",
     "none": BOTH + "quorum none",
-    "groups of groups": BOTH + "group a all w2\ngroup b any a w1\ngroup c 2 a b\nquorum c",
+    "groups of groups": BOTH + "group a all w2\ngroup b any a w1\ngroup c 1 b\nquorum c",
+    "member of two groups": BOTH + "group a any w1\ngroup b any w1 w2\nquorum b",
+    "group in two groups": BOTH + "group a any w1\ngroup b any a\ngroup c any a w2\nquorum c",
+    "deep": BOTH + "group a0 any w1\n" + "".join(f"group a{n} any a{n - 1}\n" for n in range(1, 999)) + "quorum a998",
+    "blanks in words": f"{L} a\xa0b\nwitness w\u20031 {WITNESS}\twww\u3000\n#\x85\u2028\ufeff\nquorum w\u20031",
+    "next line as a blank": f"{L}\nwitness\x85w1 {WITNESS}\nquorum w1",
+    "wide blank": f"{L}\n{W1}\nquorum\u2003w1",
+    "no-break space at the end": f"{L}\n{W1}\nquorum w1\xa0",
+    "line of a no-break space": f"{L}\n{W1}\n\xa0\nquorum w1",
+    "blank in a key": f"{L}\n{W1}\n{spaced(chr(0x2003))}\nquorum w1",
+    **{f"control {n:02x}": f"{L}\n{W1}\n# {chr(n)}\nquorum w1" for n in [*range(0x20), 0x7F, 0x80, 0x9F] if n != 10},
+    "form feed as a blank": f"{L}\n{W1}\nquorum\fw1",
+    "carriage returns": f"{L}\r\n{W1}\r\nquorum w1\r\n",
     "comments and blanks": f"# a policy\n\n  \t{L}  https://log.example\n{W1}\thttps://w1.example\n#\nquorum w1\n",
+    "another key of the log": f"log {SECOND_LOG}\n{W1}\nquorum w1",
+    "both keys of the log": f"log {SECOND_LOG}\n{L}\n{W1}\nquorum w1",
+    "log twice, renamed": f"{L}\nlog {Verifier('other.example/log', ED25519, LOG.public_key)}\n{W1}\nquorum w1",
+    "log with the key of a witness": f"{L}\nlog {OTHER_LOG}\n{W1}\n{W2}\nquorum w1",
     "another log": f"log {Verifier('other.example/log', ED25519, LOG.public_key)}\n{W1}\nquorum w1",
     "no quorum line": BOTH,
     "two quorum lines": BOTH + "quorum w1\nquorum w1",
@@ -544,6 +563,7 @@ def test_policies(browser: Browser) -> None:
         "both": (SECOND, FIRST),
         "strangers": (STRANGER, FIRST),
         "twice": (FIRST, FIRST),
+        "second key": (BY_SECOND_LOG, FIRST),
     }
     notes |= {"of another tree": (ELSEWHERE,), "one of another tree": (FIRST, ELSEWHERE), "cut": (FIRST[:-6] + "=\n",)}
     log = RECEIPTS["golden"]["vkey"]
@@ -551,6 +571,19 @@ def test_policies(browser: Browser) -> None:
              for name, policy in POLICIES.items() for by, lines in notes.items()]  # fmt: skip
     codes = agree(browser, cases)
     assert {"policy_malformed", "quorum_missing", "cosignature_invalid", "signer_unknown", None} <= set(codes)
+    found = {case.name: code for case, code in zip(cases, codes, strict=True)}
+    accepted = {name for name in POLICIES if found[f"{name}, second key"] is None}
+    assert accepted >= {
+        "blanks in words",
+        "deep",
+        "both keys of the log",
+        "log with the key of a witness",
+        "control 09",
+    }
+    assert {name for name in accepted if name.startswith("control")} == {"control 09", "control 80", "control 9f"}
+    assert found["another key of the log, second key"] == "signer_unknown"
+    for name in ("member of two groups", "group in two groups", "log twice, renamed", "wide blank", "carriage returns"):
+        assert found[f"{name}, second key"] == "policy_malformed"
 
 
 def test_flipped_receipts(browser: Browser) -> None:

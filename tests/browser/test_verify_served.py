@@ -212,6 +212,7 @@ def test_a_browser_that_cannot_check_says_what_to_do(browser: Browser, copy: Pat
         ((FIRST, STRANGER), BOTH + "group g 1 w1 w2\nquorum g", "proved", None, "1 of 2 witnesses agree, quorum met"),
         ((FIRST,), BOTH + "group g all w1 w2\nquorum g", "wrong", "quorum_missing", "1 of 2 witnesses agree"),
         ((FIRST, ELSEWHERE), BOTH + "quorum w1", "wrong", "cosignature_invalid", "witness.example/w1"),
+        ((FIRST,), BOTH + "quorum none", "warning", None, "1 of 2 witnesses agree, none was asked for: w1 at"),
         ((STRANGER,), BOTH + "quorum none", "unchecked", None, "0 of 2 witnesses agree, and the policy asks for none"),
         ((FIRST,), "", "unchecked", None, "witness.example/w1"),
         ((FIRST,), "nonsense", "wrong", "policy_malformed", "line 1"),
@@ -287,30 +288,49 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize(("cosigners", "state"), [((1, 2), "proved"), ((1,), "wrong")])
+@pytest.mark.parametrize(
+    ("cosigners", "own", "state", "says"),
+    [
+        ((1, 2), False, "warning", "2 of 2 witnesses agree, chosen by the log itself: w1 at"),
+        ((1,), False, "warning", "1 of 2 witnesses agree, chosen by the log itself: w1 at"),
+        ((), False, "warning", "0 of 2 witnesses agree, chosen by the log itself; the quorum both is not met"),
+        ((1, 2), True, "proved", "so far as these witnesses are honest and independent"),
+        ((1,), True, "wrong", "1 of 2 witnesses agree, which does not make the quorum"),
+        # A bad cosignature is bad whoever chose the witness.
+        ((1, -2), False, "wrong", "w2"),
+        ((1, -2), True, "wrong", "w2"),
+    ],
+)
 def test_the_policy_of_the_log_itself_is_taken_and_called_what_it_is(
-    browser: Browser, cosigners: tuple[int, ...], state: str
+    browser: Browser, cosigners: tuple[int, ...], own: bool, state: str, says: str
 ) -> None:
+    """Only what a person entered is demanded, and only that shows that others see the same."""
     answer = json.loads(COTTAGE.documents[0])
     note = answer["proof"]["checkpoint"]
     keys = {1: WITNESS_KEY, 2: OTHER_KEY}
-    lines = [cosign(Note.parse(note).text, f"w{at}", keys[at], 1_771_147_800).line() for at in cosigners]
+    signed = {sign: Note.parse(note).text + ("" if sign else "x") for sign in (True, False)}
+    lines = [cosign(signed[at > 0], f"w{abs(at)}", keys[abs(at)], 1_771_147_800).line() for at in cosigners]
     answer["proof"]["checkpoint"] = note + "".join(lines)
     named = [f"witness w{at} {Verifier(f'w{at}', COSIGNATURE, bytes(key.verify_key))}" for at, key in keys.items()]
-    policy = "\n".join([f"log {COTTAGE.key}", *named, "group both all w1 w2", "quorum both"])
+    # With line ends that a text field has not.
+    policy = "\r\n".join([f"log {COTTAGE.key}", *named, "group both all w1 w2", "quorum both"]) + "\r\n"
     with Log(policy, json.dumps(answer)) as log:
         Thread(target=log.serve_forever, daemon=True).start()
         browser.open(f"http://127.0.0.1:{log.server_port}/verify")
         until(lambda: bool(browser.evaluate("document.querySelector('#policy').value")), 5)
-        assert browser.evaluate("document.querySelector('#policy').value") == policy
+        assert browser.evaluate("document.querySelector('#policy').value") == policy.replace("\r", "")
         assert "came from the log itself" in browser.all("#policy-note")[0].text
+        if own:
+            browser.all("#policy")[0].send_keys("# mine")
         browser.type("#host", COTTAGE.host + "\n")
         page = shown(browser)
         log.shutdown()
-    assert page["verdict"] == state
+    assert page["verdict"] == ("wrong" if state == "wrong" else "proved")
     [step] = browser.all("[data-step=witnesses]")
     assert step.get_attribute("data-state") == state
-    assert f"{len(cosigners)} of 2 witnesses agree" in step.text
+    assert says in step.text
+    if state != "wrong":
+        assert ("that others are shown the same log" in browser.all("#open")[0].text) is (state == "warning")
     assert browser.messages() == []
 
 

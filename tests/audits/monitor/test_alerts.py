@@ -176,6 +176,27 @@ class TestWebhook:
         for number in range(5):
             teller.tell("event", str(number))
         assert "3 alerts wait" in str(teller.deliver())
+        assert [line for line in lines if "webhook: 2 alerts are lost" in line] == lines[5:]
+        teller.deliver()
+        assert len(lines) == 6
+
+    def test_what_is_grave_stays_and_goes_first(
+        self, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(alerts, "MOST_WAITING", 4)
+        teller = made_teller(tmp_path, [], webhook=hook(receiver.url))
+        for code in ("event", "stalled", "inconsistency", "event", "event", "recovered"):
+            teller.tell(code, code)
+        assert teller.deliver() is None
+        assert [each["code"] for each in receiver.got] == ["inconsistency", "stalled", "recovered", "event"]
+        lines: list[str] = []
+        teller = made_teller(tmp_path, lines, webhook=hook(receiver.url))
+        for number in range(6):
+            teller.tell("stalled", str(number))
+            teller.tell("inconsistency", str(number))
+        teller.deliver()
+        assert [each["message"] for each in receiver.got[4:]] == [*"012345"]
+        assert "6 alerts are lost" in lines[-1]
 
     @pytest.mark.parametrize(
         ("url", "token"),

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from nacl.signing import SigningKey
 
+from audits.monitor.alerts import KINDS
 from audits.monitor.command import JITTER, follow
 from audits.monitor.rounds import Monitor
 from ledger.cli import main
@@ -84,6 +85,14 @@ class TestOnce:
         ran = run(log.url, "--key", str(other), "--once")
         assert (ran.exit_code, "unsigned" in ran.stdout) == (2, True)
 
+    def test_one_that_is_stopped_has_not_looked(self, log: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+        def stop(_: Monitor) -> int:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Monitor, "round", stop)
+        given = (log.url, "--key", str(log.log))
+        assert [run(*given, "--once").exit_code, run(*given).exit_code] == [2, 0]
+
     def test_plain_lines_are_for_people(self, log: Live) -> None:
         ran = run(log.url, "--key", str(log.log), "--once", "--host", HOSTS[0], "--history")
         assert ran.exit_code == 4
@@ -130,8 +139,10 @@ class TestRefusals:
         words = " ".join(run("--help").stdout.split())
         for said in ("1 an inconsistency is proved", "2 not everything", "3 stalled", "4 nothing wrong", "SIGTERM"):
             assert said in words
-        for code in ("unwitnessed", "unreachable", "behind", "recovered", "check-fraud"):
-            assert code in words
+        for said in (*KINDS, "check-fraud", "or observed and not over", "stopped before its one look is over"):
+            assert said in words
+        for code, (_, status) in KINDS.items():
+            assert not status or f" {status} {code} " in words
 
 
 class TestFollowing:
@@ -187,13 +198,18 @@ class TestFollowing:
         assert b"event" not in shown
 
     def test_rounds_are_an_interval_and_a_little_apart(self) -> None:
-        statuses, slept, looked = [0, 3, 2, 4, 1, 0], list[float](), list[float]()
+        # What was only observed is no end.
+        rounds = [(0, False), (3, False), (1, False), (4, False), (1, True), (0, False)]
+        slept, looked = list[float](), list[float]()
 
         class Rounds:
+            is_over = False
+
             def round(self) -> int:
-                return statuses.pop(0)
+                status, self.is_over = rounds.pop(0)
+                return status
 
         monitor: Monitor = Rounds()  # type: ignore[assignment]
         assert follow(monitor, 60, slept.append, lambda: 0.5, looked.append) == 1
-        assert statuses == [0]
+        assert rounds == [(0, False)]
         assert slept == looked == [60 * (1 + JITTER / 2)] * 4

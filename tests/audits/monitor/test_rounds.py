@@ -26,6 +26,11 @@ POLICY = Policy.parse(f"log {LOG}\nwitness w {WITNESS}\nquorum w\n")
 DOWN = Unavailable("ledger_unreachable", "nobody answers")
 
 
+def _written(file: Path, text: str) -> Path:
+    file.write_text(text)
+    return file
+
+
 class TestQuiet:
     def test_a_round_without_news_asks_for_the_checkpoint_alone(self, forger: Forger, tmp_path: Path) -> None:
         with watching(forger, tmp_path, hosts=[HOST]) as watcher:
@@ -116,6 +121,74 @@ class TestInconsistencies:
             assert watcher.codes() == (0, ["recovered behind", "recovered inconsistency"])
             assert watcher.codes() == (0, [])
 
+    def test_two_moments_around_an_outage_are_no_rollback(self, tmp_path: Path) -> None:
+        """Whether the log was down, the monitor was, or its clock was set."""
+        [newer], [older] = views(3), views(2)
+        older.clock.forward(hours=2)
+        with watching(newer, tmp_path / "state") as watcher:
+            assert watcher.codes() == (0, [])
+        with watching(older, tmp_path / "state") as watcher:
+            assert watcher.codes() == (2, [])
+            switch(watcher).failing = ("", DOWN)
+            for expected in ((2, []), (2, []), (3, ["unreachable"])):
+                older.clock.forward(minutes=4)
+                assert watcher.codes() == expected
+            switch(watcher).failing = None
+            assert watcher.codes() == (2, ["recovered unreachable"])
+            older.clock.forward(minutes=-60)
+            assert watcher.codes() == (2, [])
+            older.clock.forward(minutes=4)
+            assert watcher.codes() == (2, [])
+            assert not watcher.monitor.is_over
+            # That is patience enough; but what was observed is no end.
+            older.clock.forward(minutes=1)
+            assert watcher.codes() == (1, ["behind", "inconsistency"])
+            assert not watcher.monitor.is_over
+            assert watcher.codes() == (1, [])
+
+    def test_what_is_there_whenever_somebody_looks_is_told_though_that_is_seldom(
+        self, forger: Forger, tmp_path: Path
+    ) -> None:
+        with watching(forger, tmp_path, max_age=timedelta(days=9)) as watcher:
+            switch(watcher).failing = ("", DOWN)
+            for expected in ((2, []), (2, []), (3, ["unreachable"])):
+                assert watcher.codes() == expected
+                watcher.restart()
+                forger.clock.forward(hours=1)
+        # Who knows that it looks seldom does not wonder.
+        with watching(forger, tmp_path / "b", interval=timedelta(hours=1)) as watcher:
+            switch(watcher).failing = ("", DOWN)
+            assert watcher.codes() == (2, [])
+            forger.clock.forward(hours=1)
+            assert watcher.codes() == (3, ["unreachable"])
+
+    @pytest.mark.parametrize("restart", [False, True])
+    def test_a_proof_that_cannot_be_written_is_told_and_written_later(self, restart: bool, tmp_path: Path) -> None:
+        seen, other = views(1, 4)
+        (tmp_path / "findings").write_text("in the way")
+        with serving(other) as url, watching(seen, tmp_path, gossip=[url]) as watcher:
+            status, [alert] = watcher.look()
+            assert (status, alert["code"], alert["file"]) == (1, "inconsistency", None)
+            assert "findings" in alert["why"]
+            assert "cannot be written" in alert["message"]
+            assert watcher.codes() == (1, [])
+            assert not watcher.monitor.is_over
+            if restart:
+                watcher.restart()
+            (tmp_path / "findings").unlink()
+            status, [alert] = watcher.look()
+            assert (status, alert["code"], alert["file"]) == (1, "inconsistency", str(watcher.proofs()[0]))
+            check_fraud(Path(alert["file"]).read_bytes(), LOG)
+            assert watcher.monitor.is_over
+            assert watcher.codes() == (1, [])
+
+    def test_a_second_fork_is_told_too(self, tmp_path: Path) -> None:
+        seen, other, third = views(1, 4, 4)
+        for number, each in enumerate((other, third, other), 1):
+            with serving(each) as url, watching(seen, tmp_path, gossip=[url]) as watcher:
+                assert watcher.codes() == (1, ["inconsistency"] if number < 3 else [])
+                assert len(watcher.proofs()) == min(number, 2)
+
     def test_of_two_processes_the_one_that_is_asked_next_may_lag(self, tmp_path: Path) -> None:
         """Between the look at the checkpoint and the audit of what is new."""
         [older], [newer] = views(2), views(3)
@@ -152,6 +225,28 @@ class TestTroubles:
             forger.head()
             assert watcher.codes() == (0, ["recovered stalled"])
             assert watcher.codes() == (0, [])
+
+    def test_a_map_head_from_the_future(self, forger: Forger, tmp_path: Path) -> None:
+        """It would keep anybody from noticing that the log stands still."""
+        with watching(forger, tmp_path) as watcher:
+            forger.clock.forward(minutes=-5)
+            assert watcher.codes() == (0, [])
+            forger.clock.forward(seconds=-1)
+            status, [alert] = watcher.look()
+            assert (status, alert["code"], alert["level"]) == (3, "future", "error")
+            assert watcher.codes() == (3, [])
+            forger.clock.forward(seconds=1)
+            assert watcher.codes() == (0, ["recovered future"])
+
+    def test_what_is_ahead_is_kept_once_whatever_stands_below_it(self, tmp_path: Path) -> None:
+        [mine], [theirs] = views(1), views(3)
+        note, file = Note.parse(theirs.notes[theirs.size]), tmp_path / "note"
+        with watching(mine, tmp_path, gossip=[str(_written(file, str(note)))]) as watcher:
+            for number in range(3):
+                junk = Signature("junk.example/j", bytes(4), bytes([number]) * 64)
+                _written(file, str(Note(note.text, (*note.signatures, junk))))
+                assert watcher.codes() == (0, [])
+                assert len(watcher.memory.ahead) == 1
 
     def test_a_checkpoint_without_its_quorum(self, forger: Forger, tmp_path: Path) -> None:
         with watching(forger, tmp_path, policy=POLICY) as watcher:

@@ -117,7 +117,7 @@ def test_the_witness_alone_is_gossip_enough_for_who_is_shown_the_other_history(
             else:
                 # A witness has no tiles: that there is more than is shown is all that can be said, and it may come.
                 assert watcher.codes() == (0, [])
-                clock.forward(minutes=6)
+                clock.forward(minutes=5)
                 status, told = watcher.look()
                 assert (status, [each["code"] for each in told]) == (3, ["behind"])
                 assert "witness w1" in told[0]["message"]

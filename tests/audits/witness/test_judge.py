@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nacl.signing import SigningKey
 
 from audits.witness.folder import CHECKPOINTS, KEY, LOGS, init, read_key, trust
-from audits.witness.judge import NotCosigned, Witness
+from audits.witness.judge import FRESH, SKEW, NotCosigned, Witness
 from audits.witness.memory import Cosigned, last_cosigned, log_id
 from ledger.canon import base64
 from ledger.errors import BadNote, Misconfigured, NotStored, StaylogError
@@ -253,13 +253,39 @@ def test_time_does_not_go_back(tmp_path: Path) -> None:
     now = [NOW + 0.9]
     with closing(opened(tmp_path, lambda: now[0])) as witness:
         assert cosigned(witness, LOG.request(0, 3)) == NOW
-        now[0] = NOW - 1000
+        now[0] = NOW - SKEW
         assert cosigned(witness, LOG.request(3, 5)) == NOW
-        now[0] = NOW + 7
-        assert cosigned(witness, LOG.request(5, 5)) == NOW + 7
+        now[0] = NOW + FRESH
+        assert cosigned(witness, LOG.request(5, 5)) == NOW + FRESH
     # Nor after a start, though what is kept is dated in the future.
     with closing(opened(tmp_path, lambda: NOW - 5)) as witness:
-        assert cosigned(witness, LOG.request(5, 8)) == NOW + 7
+        assert cosigned(witness, LOG.request(5, 8)) == NOW + FRESH
+
+
+def test_a_clock_that_was_wrong_is_not_followed_for_ever(tmp_path: Path) -> None:
+    now = [NOW + SKEW + 1.0]
+    with closing(opened(tmp_path, lambda: now[0])) as witness:
+        assert cosigned(witness, LOG.request(0, 3)) == NOW + SKEW + 1
+        now[0] = NOW
+        assert cosigned(witness, LOG.request(3, 5)) == NOW
+
+
+def test_the_same_again_costs_nothing(tmp_path: Path) -> None:
+    now, steps = [float(NOW)], list[str]()
+    with closing(opened(tmp_path, lambda: now[0], steps.append)) as witness:
+        line = witness.add_checkpoint(LOG.request(0, 5).encode())
+        steps.clear()
+        now[0] = NOW + FRESH - 0.1
+        assert witness.add_checkpoint(LOG.request(5, 5).encode()) == line
+        assert steps == ["judged"]
+        # Another history of that size is judged as ever, and nothing is given to who asks for it.
+        assert refused(witness, str(AddCheckpoint(5, (), FORKED.note(5)))) == (422, "root_mismatch")
+        now[0] = NOW + FRESH
+        assert cosigned(witness, LOG.request(5, 5)) == NOW + FRESH
+        assert "kept" in steps
+        # An extension makes it another note.
+        assert cosigned(witness, str(AddCheckpoint(5, (), LOG.note(5, "more")))) == NOW + FRESH
+        assert steps.count("kept") == 2
 
 
 def test_trust_counts_at_once_and_what_was_cosigned_stays_known(at_five: Witness, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from ledger.log.policy import Policy
 from tests.audits.witnessing import NOW, Log, Running, witness_running
 from tests.ledger.log.test_witnessing import EXAMPLE, LEAVES, LOG_KEY, TREE, WITNESS, WITNESS_KEY
 from tests.ledger.log.test_witnessing import LOG as EXAMPLE_LOG
+from tests.waiting import until
 
 LOG = Log("log.example/a")
 FORKED = Log("log.example/a", history="other", fork=2)
@@ -262,6 +263,33 @@ def test_only_so_many_at_once(running: Running) -> None:
                 break
         time.sleep(0.01)
     assert 'code="busy"} ' in figures
+
+
+def test_those_who_say_nothing_lock_nobody_out(running: Running) -> None:
+    """Also those who came before it was crowded."""
+    running.server.crowded_seconds = 0.4
+    few = [connect(running) for _ in range(2)]
+    time.sleep(0.5)
+    began = time.monotonic()
+    crowd = [connect(running) for _ in range(MAX_CONNECTIONS - len(few))]
+    until(lambda: running.server._taken > MAX_CONNECTIONS - len(few))
+    until(lambda: running.server._taken <= MAX_CONNECTIONS // 2)
+    assert time.monotonic() - began < 10
+    assert status(running, LOG.request(0, 3)) == 200
+    for each in (*few, *crowd):
+        each.close()
+
+
+def test_a_thread_that_cannot_be_had_keeps_no_place(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("socketserver.threading.Thread.start", start)
+        for _ in range(MAX_CONNECTIONS + 1):
+            assert said(connect(running)).startswith("HTTP/1.1 503 ")
+    assert running.server._taken == 0
+    assert status(running, LOG.request(0, 3)) == 200
 
 
 def test_what_breaks_inside_is_told_to_the_operator_only(

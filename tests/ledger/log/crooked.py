@@ -35,6 +35,8 @@ class Crook:
         self.shows: Reply = Reply(404, "never\n")
         self.asked: list[AddCheckpoint] = []
         self.url = ""
+        # Whether who asks what it shows gets no answer.
+        self.hangs = False
         self.over = Event()
 
 
@@ -53,6 +55,8 @@ def crooked(says: Says, port: int = 0) -> Iterator[Crook]:
             self._reply(crook.says(crook.asked[-1]))
 
         def do_GET(self) -> None:
+            if crook.hangs:
+                crook.over.wait(10)
             self._reply(crook.shows)
 
         def _reply(self, reply: Reply) -> None:

@@ -206,6 +206,21 @@ def test_a_service_counts_without_being_asked(running: Running, writer: Writer) 
     census.close()
 
 
+@pytest.mark.parametrize("at", ["2026-06-31", "2026-0x-01", "2025-06-01", "2926-06-01", "0000-00-00"])
+def test_a_time_that_is_none_is_damage_and_what_was_counted_stays(at: str, running: Running, writer: Writer) -> None:
+    census = running.ledger.census
+    before = census.now()
+    [review] = running.add(writer.review())
+    data = review.entry.data.replace(b'"at":"2026-06-01', f'"at":"{at}'.encode())
+    assert data != review.entry.data
+    with running.ledger.store.write() as connection:
+        connection.execute(update(tables.entry).where(tables.entry.c.idx == review.index).values(data=data))
+    for _ in range(2):
+        with pytest.raises(NotStored, match="from 2 on is damaged"):
+            census.now()
+        assert census.so_far() == before
+
+
 def test_damage_is_told_and_counting_goes_on_when_it_is_mended(
     running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,9 +7,10 @@ import pytest
 from ledger.errors import Malformed, NotFetched, NotProved, StaylogError
 from ledger.log import witness_client
 from ledger.log.add_checkpoint import SIZE_TYPE, AddCheckpoint, monitoring_path, parse_size
+from ledger.log.cosignature import cosign
 from ledger.log.note import Note
 from ledger.log.witness_client import SKEW, Contradicted, WitnessClient
-from tests.ledger.log.crooked import CROOK, Crook, Reply, Says, crooked, honest_line
+from tests.ledger.log.crooked import CROOK, KEY, Crook, Reply, Says, crooked, honest_line
 from tests.running import Running, Writer
 
 NOW = 1_780_315_200  # 2026-06-01T12:00:00Z, where the clock of `running` stands
@@ -63,6 +64,10 @@ def test_other_lines_and_other_cosignatures_do_not_matter(
     assert ask(running, client) == honest_line(AddCheckpoint(0, (), published.note), NOW)
 
 
+def text_of(request: AddCheckpoint) -> str:
+    return Note.parse(request.note).text
+
+
 LIES: dict[str, tuple[Says, str]] = {
     "an empty answer": (lambda _: Reply(200, ""), "cosignature_invalid"),
     "no text": (lambda _: Reply(200, b"\xff\xfe"), "cosignature_invalid"),
@@ -70,6 +75,11 @@ LIES: dict[str, tuple[Says, str]] = {
     "somebody else's": (lambda _: Reply(200, "— elsewhere.example/w AAAAAAAAAAA=\n"), "cosignature_invalid"),
     "of another tree": (
         lambda request: Reply(200, honest_line(AddCheckpoint(0, (), request.note.replace("\n4\n", "\n5\n")), NOW)),
+        "cosignature_invalid",
+    ),
+    # By the rule for notes it would be the end of another text, over which this signature holds.
+    "a blank line before it": (
+        lambda request: Reply(200, "x\n\n" + cosign(f"{text_of(request)}\nx\n", CROOK.name, KEY, NOW).line()),
         "cosignature_invalid",
     ),
     "too many lines": (lambda request: Reply(200, honest_line(request, NOW) * 70), "cosignature_invalid"),
@@ -127,20 +137,21 @@ def test_whoever_says_that_it_has_seen_more_must_show_it(
     """By a checkpoint that our own key signed, and that is not of our tree."""
     here = running.ledger.reader.published
     crook.says = lambda _: Reply(status, "1000\n", SIZE_TYPE)
+    word = refused(running, client)
+    assert isinstance(word, Contradicted)
+    assert (word.code, word.shown) == (code, None)
     for shows in (Reply(404, ""), Reply(200, b"\xff"), Reply(200, "nothing\n"), Reply(200, here.note), Reply(500, "")):
         crook.shows = shows
-        error = refused(running, client)
-        assert isinstance(error, Contradicted)
+        error = client.proved(word, here.size)
         assert (error.code, error.shown) == (code, None)
         assert "shows nothing that proves it" in error.message
     running.add(writer.review())
     larger = running.ledger.reader.published
     crook.shows = Reply(200, larger.note)
-    with pytest.raises(Contradicted) as proved:
-        client.cosign(here, 0, NOW)
-    assert proved.value.code == "log_behind"
-    assert proved.value.shown is not None
-    assert (proved.value.shown.size, proved.value.shown.root) == (larger.size, larger.root)
+    error = client.proved(word, here.size)
+    assert error.code == "log_behind"
+    assert error.shown is not None
+    assert (error.shown.size, error.shown.root) == (larger.size, larger.root)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ import pytest
 from nacl.signing import SigningKey
 
 from audits.verify import verify_answer
-from ledger.errors import Halted, Misconfigured
+from ledger.errors import Halted, Misconfigured, Unavailable
 from ledger.log import witnesses
 from ledger.log.add_checkpoint import SIZE_TYPE, AddCheckpoint
 from ledger.log.note import Note, Verifier
 from ledger.log.policy import Policy
-from ledger.log.witnesses import read_policy
-from ledger.store.rows import MAX_WITNESSES, run
+from ledger.log.witness_policy import read_policy
+from ledger.store.rows import MAX_WITNESSES, Published, run
 from tests.audits.witnessing import Running as RunningWitness
 from tests.audits.witnessing import witness_running
 from tests.crash.harness import Backups
@@ -285,6 +285,7 @@ class TestTheStart:
         assert ledger.sequencer.halted is None
         with witness(running, tmp_path / "w", port=w.server.server_address[1]):
             wait_for(lambda: ledger.sequencer.halted is not None)
+            assert state(running)[0] == "contradicts"
             with pytest.raises(Halted) as halted:
                 running.add(writer.review())
             assert halted.value.code == "log_forked"
@@ -305,6 +306,38 @@ class TestTheStart:
             running.settings.tlog_policy.unlink()
         running.open()
 
+    def test_its_word_is_enough_though_it_takes_long_to_show_it(
+        self, running: Running, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(witnesses, "SECONDS", 0.5)
+        with crooked(lambda _: Reply(409, "999\n", SIZE_TYPE)) as crook:
+            crook.hangs = True
+            running.settings.tlog_policy.write_text(policy_of(running, f"witness w {CROOK} {crook.url}", quorum="w"))
+            running.ledger.close()
+            with pytest.raises(Halted, match="has cosigned 999"):
+                running.open()
+            running.settings.tlog_policy.unlink()
+        running.open()
+
+    def test_what_another_process_has_just_published_is_no_contradiction(
+        self, running: Running, writer: Writer
+    ) -> None:
+        """The witness, which shows nothing, has seen more than this process had when it asked."""
+        other = running.ledger
+
+        def says(request: AddCheckpoint) -> Reply:
+            if "\n2\n" in request.note:
+                other.sequencer.append([writer.review()])
+                return Reply(409, "4\n", SIZE_TYPE)
+            return Reply(200, honest_line(request, running.clock().timestamp()))
+
+        with crooked(says) as crook:
+            running.settings.tlog_policy.write_text(policy_of(running, f"witness w {CROOK} {crook.url}", quorum="w"))
+            opened = running.open()
+            assert state(running) == ("cosigned", 4)
+            other.close()
+            assert opened.sequencer.halted is None
+
     def test_whoever_does_not_answer_is_not_waited_for(self, running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(witnesses, "SECONDS", 0.2)
         with crooked(lambda _: Reply(500, "")) as crook:
@@ -315,11 +348,72 @@ class TestTheStart:
             assert time.monotonic() - began < 3
 
 
+def test_it_ends_at_once_though_a_witness_is_slow(running: Running, writer: Writer) -> None:
+    """While it is being asked, and not only while its thread waits for news."""
+    with crooked(lambda _: Reply(500, "")) as crook, lied_to(running, crook):
+        honest = crook.says
+
+        def slow(request: AddCheckpoint) -> Reply:
+            time.sleep(0.5)
+            return honest(request)
+
+        crook.says = slow
+        running.add(writer.review())
+        wait_for(lambda: len(crook.asked) > 1)
+        began = time.monotonic()
+        running.reopen()
+        assert time.monotonic() - began < 4
+
+
+def test_asking_goes_on_after_the_database_was_away(
+    running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when that happens while it is judged what a witness shows."""
+    with crooked(lambda _: Reply(500, "")) as crook, lied_to(running, crook):
+        reader = running.ledger.reader
+        refresh, away = reader.refresh, [True]
+
+        def fails() -> Published:
+            if away:
+                raise Unavailable("storage_unavailable", "away")
+            return refresh()
+
+        honest, crook.says = crook.says, lambda _: Reply(422, "no\n")
+        monkeypatch.setattr(reader, "refresh", fails)
+        running.add(writer.review())
+        asked = len(crook.asked)
+        wait_for(lambda: len(crook.asked) > asked + 2)
+        away.clear()
+        wait_for(lambda: state(running) == ("lying", 2))
+        crook.says = honest
+        wait_for(lambda: state(running) == ("cosigned", 4))
+
+
+def test_what_is_enough_for_one_policy_is_not_enough_for_another(
+    running: Running, writer: Writer, tmp_path: Path
+) -> None:
+    with witness(running, tmp_path / "a", "a.example/w") as a, crooked(lambda _: Reply(404, "")) as crook:
+        lines = (f"witness a {a.vkey} {a.url}", f"witness b {CROOK} {crook.url}", "group both all a b")
+        for quorum, witnessed in (("none", None), ("a", 2), ("both", None), ("a", 2)):
+            follow(running, policy_of(running, *lines, quorum=quorum))
+            wait_for(lambda: state(running, "a") == ("cosigned", 2))
+            newest = running.ledger.reader.newest_witnessed()
+            assert (None if newest is None else newest.size) == witnessed
+            first = running.ledger.reader.first_witnessed(0)
+            assert (None if first is None else first.size) == witnessed
+        # An address or a comment is no other policy.
+        follow(running, "# the same\n" + policy_of(running, *lines, quorum="a"))
+        assert running.ledger.reader.newest_witnessed() is not None
+
+
 class TestPromptness:
     def settle(self, running: Running, size: int) -> float:
         began = time.monotonic()
         asyncio.run(running.ledger.witnesses.settled(size))
         return time.monotonic() - began
+
+    def wait_for_quorum(self, running: Running, index: int) -> None:
+        wait_for(lambda: running.ledger.reader.first_witnessed(index) is not None)
 
     def test_without_witnesses_nobody_waits(self, running: Running) -> None:
         assert self.settle(running, 10**6) < 0.1
@@ -339,10 +433,33 @@ class TestPromptness:
             # It is known by now that nobody comes.
             assert self.settle(running, placed.index + 1) < 0.1
             crook.says = honest
-            wait_for(lambda: running.ledger.reader.first_witnessed(placed.index) is not None)
+            self.wait_for_quorum(running, placed.index)
+            # That came late. The next one does not, and from then on it is worth waiting again.
+            placed = running.add(writer.review())[0]
+            assert self.settle(running, placed.index + 1) < 0.1
+            self.wait_for_quorum(running, placed.index)
             placed = running.add(writer.review())[0]
             self.settle(running, placed.index + 1)
             assert running.ledger.reader.first_witnessed(placed.index) is not None
+
+    def test_who_is_always_late_is_waited_for_once(
+        self, running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(witnesses, "GRACE_SECONDS", 0.3)
+        with crooked(lambda _: Reply(500, "")) as crook, lied_to(running, crook):
+            honest = crook.says
+
+            def late(request: AddCheckpoint) -> Reply:
+                time.sleep(0.5)
+                return honest(request)
+
+            crook.says = late
+            waited = []
+            for _ in range(3):
+                placed = running.add(writer.review())[0]
+                waited.append(self.settle(running, placed.index + 1))
+                self.wait_for_quorum(running, placed.index)
+            assert [seconds >= 0.3 for seconds in waited] == [True, False, False]
 
 
 def test_two_processes_ask_and_keep_one_line_each(running: Running, writer: Writer, tmp_path: Path) -> None:
