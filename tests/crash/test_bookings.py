@@ -171,7 +171,8 @@ def test_every_submission_is_decided_once(street: Street) -> None:
     assert street.count(_WAITING) == len(street.sent) == 200
     street.open()
     # One dies by itself, when it has put some reviews into the log and has told nobody; the other goes on alone.
-    first, second = street.staff(die_at="signed", reviews=random.randrange(10, 40)), street.staff()
+    # Of 200 it gets as many even where the other one has most of the machine.
+    first, second = street.staff(die_at="signed", reviews=random.randrange(5, 15)), street.staff()
     assert street.leap()
     assert first.wait() == -SIGKILL
     # The dead one's work is free after two minutes, which is also when the other's is: both do it.

@@ -20,6 +20,7 @@ from ledger.log.note import ED25519, Verifier
 from tests.audits.convicting import STAYLOG
 from tests.audits.live import HOSTS, Live, live
 from tests.audits.monitoring import closed_port, receiving
+from tests.waiting import until
 
 STRANGER = SigningKey(bytes(32)).verify_key
 
@@ -162,6 +163,9 @@ class TestFollowing:
             # One folder has one monitor.
             refused = run(log.url, "--key", str(log.log), "--once")
             assert (refused.exit_code, "another audit is at work" in " ".join(refused.stderr.split())) == (2, True)
+            # Who is stopped between telling and remembering tells it again: better twice than never.
+            memory = tmp_path / f"monitor-{log.log.key_id.hex()}" / "monitor.json"
+            until(lambda: json.loads(memory.read_text())["told"] == log.size, 20)
             process.send_signal(number)
             assert process.wait(20) == 0
             assert (process.stdout.read(), process.stderr.read()) == ("", "")
