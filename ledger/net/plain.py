@@ -32,7 +32,9 @@ def check_address(url: str) -> str:
 
 
 def ask(url: str, body: bytes | None = None, *, agent: str, seconds: float, most: int) -> Answer:
-    """What is answered to a GET, or to a POST of `body`, within so many seconds and with at most `most` bytes."""
+    """What is answered to a GET, or to a POST of `body`, with at most `most` bytes. Each address of a name has so many
+    seconds to be connected, and then request and answer together; for the name itself the resolver has its own limits.
+    """
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     connection, over = kind(parts.netloc, timeout=seconds), Event()

@@ -1,0 +1,97 @@
+"""A running log survives witnesses that lie, are slow, or say that they have seen more; and a database that is away."""
+
+import time
+
+import pytest
+
+from ledger.errors import Unavailable
+from ledger.log.add_checkpoint import SIZE_TYPE, AddCheckpoint
+from ledger.store.rows import Published
+from tests.ledger.log.crooked import CROOK, Reply, crooked, honest_line, wait_for
+from tests.ledger.log.watched_log import cosigners, lied_to, state
+from tests.running import Running, Writer
+
+pytestmark = pytest.mark.usefixtures("prompt")
+
+
+@pytest.mark.parametrize(
+    ("says", "becomes"),
+    [
+        (lambda _: Reply(409, "999\n", SIZE_TYPE), "ahead"),
+        (lambda _: Reply(422, "no\n"), "lying"),
+        (lambda _: Reply(200, "— a b\n"), "lying"),
+        (lambda request: Reply(200, honest_line(request, 0)), "lying"),
+        (lambda _: Reply(403, ""), "refused"),
+        (lambda _: Reply(200, "x" * 100_000), "unreachable"),
+    ],
+)
+def test_a_running_log_survives_a_lying_witness(running: Running, writer: Writer, says: object, becomes: str) -> None:
+    with crooked(lambda _: Reply(500, "")) as crook, lied_to(running, crook):
+        honest, crook.says = crook.says, says  # type: ignore[assignment]
+        running.add(writer.review())
+        wait_for(lambda: state(running) == (becomes, 2))
+        running.add(writer.review())
+        assert running.ledger.sequencer.halted is None
+        assert cosigners(running) == set()
+        crook.says = honest
+        wait_for(lambda: state(running) == ("cosigned", 6))
+        assert cosigners(running) == {CROOK.name}
+
+
+def test_a_slow_witness_holds_up_nothing_but_itself(
+    running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with crooked(lambda _: Reply(500, "")) as crook, lied_to(running, crook):
+
+        def slow(request: AddCheckpoint) -> Reply:
+            crook.over.wait(1)
+            return Reply(200, honest_line(request, running.clock().timestamp()))
+
+        crook.says = slow
+        began = time.monotonic()
+        for _ in range(5):
+            running.add(writer.review())
+        assert time.monotonic() - began < 1
+        crook.over.set()
+        wait_for(lambda: state(running) == ("cosigned", 12))
+
+
+def test_it_ends_at_once_though_a_witness_is_slow(running: Running, writer: Writer) -> None:
+    """While it is being asked, and not only while its thread waits for news."""
+    with crooked(lambda _: Reply(500, "")) as crook, lied_to(running, crook):
+        honest = crook.says
+
+        def slow(request: AddCheckpoint) -> Reply:
+            time.sleep(0.5)
+            return honest(request)
+
+        crook.says = slow
+        running.add(writer.review())
+        wait_for(lambda: len(crook.asked) > 1)
+        began = time.monotonic()
+        running.reopen()
+        assert time.monotonic() - began < 4
+
+
+def test_asking_goes_on_after_the_database_was_away(
+    running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when that happens while it is judged what a witness shows."""
+    with crooked(lambda _: Reply(500, "")) as crook, lied_to(running, crook):
+        reader = running.ledger.reader
+        refresh, away = reader.refresh, [True]
+
+        def fails() -> Published:
+            if away:
+                raise Unavailable("storage_unavailable", "away")
+            return refresh()
+
+        honest, crook.says = crook.says, lambda _: Reply(422, "no\n")
+        monkeypatch.setattr(reader, "refresh", fails)
+        running.add(writer.review())
+        asked = len(crook.asked)
+        wait_for(lambda: len(crook.asked) > asked + 2)
+        away.clear()
+        wait_for(lambda: state(running) == ("lying", 2))
+        crook.says = honest
+        wait_for(lambda: state(running) == ("cosigned", 4))
