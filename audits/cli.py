@@ -39,7 +39,7 @@ OPTIONS = {
     "a refusal": {"submission"},
     "an intake receipt": {"submission"},
     "a checkpoint": {"policy"},
-    "a pair of checkpoints": {"consistency"},
+    "a pair of checkpoints": {"consistency", "policy"},
 }
 
 
@@ -164,7 +164,8 @@ def _check_growth(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Re
     proof = answer.get("proof") if isinstance(answer, dict) else None
     if not isinstance(proof, list) or not all(isinstance(text, str) for text in proof):
         raise Malformed("answer_malformed", "a consistency proof must be an object with a list of hashes as its proof")
-    return verify_growth(_text(data[0]), _text(data[1]), [base64.decode_hash(text) for text in proof], log)
+    hashes = [base64.decode_hash(text) for text in proof]
+    return verify_growth(_text(data[0]), _text(data[1]), hashes, log, policy=read_policy(given.get("policy")))
 
 
 _CHECKS: dict[str, Callable[[list[bytes], Verifier, dict[str, Any]], Report]] = {

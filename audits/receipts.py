@@ -162,8 +162,11 @@ def verify_checkpoint(note: str, log: Verifier, *, policy: Policy | None = None)
     return report
 
 
-def verify_growth(older: str, newer: str, proof: Sequence[bytes], log: Verifier) -> Report:
-    """Check two signed checkpoints and the consistency proof between them: nothing was changed or taken away."""
+def verify_growth(
+    older: str, newer: str, proof: Sequence[bytes], log: Verifier, *, policy: Policy | None = None
+) -> Report:
+    """Check two signed checkpoints and the consistency proof between them: nothing was changed or taken away. With a
+    policy, that enough witnesses saw the newer one."""
     first, second = open_checkpoint(older, log), open_checkpoint(newer, log)
     for checkpoint in (first, second):
         if not checkpoint.size and checkpoint.root != EMPTY_ROOT:
@@ -176,6 +179,7 @@ def verify_growth(older: str, newer: str, proof: Sequence[bytes], log: Verifier)
     report.proved.append(
         f"the tree of {second.size} that {log.name} signed contains its tree of {first.size} unchanged"
     )
+    report.witnessed(newer, log, policy)
     return report
 
 

@@ -96,7 +96,9 @@ class TestStaylogVerify:
     def test_checkpoints(self, folder: Path) -> None:
         assert "signed a tree of" in staylog(folder / "newer.txt", "--policy", folder / "policy.txt").output
         pair = (folder / "older.txt", folder / "newer.txt")
-        assert "unchanged" in staylog(*pair, "--consistency", folder / "consistency.json").output
+        grown = (*pair, "--consistency", folder / "consistency.json")
+        assert "unchanged" in staylog(*grown).output
+        assert "0 of 0 witnesses" in staylog(*grown, "--policy", folder / "policy.txt").output
         assert "index_out_of_range" in staylog(*pair[::-1], "--consistency", folder / "consistency.json").stderr
         assert "answer_malformed" in staylog(*pair, "--consistency", folder / "list.json").stderr
 

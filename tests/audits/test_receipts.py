@@ -162,6 +162,12 @@ def test_growth() -> None:
     for first, second, path in ((older, newer, proof[1:]), (older, other, proof), (newer, older, proof)):
         with pytest.raises(NotProved):
             verify_growth(first.note, second.note, path, LOG)
+    policy = Policy.parse(f"log {LOG}\nwitness w {WITNESS}\nquorum w\n")
+    seen = newer.note + cosign(Note.parse(newer.note).text, WITNESS.name, WITNESS_KEY, 0).line()
+    assert verify_growth(older.note, seen, proof, LOG, policy=policy).witnesses == (1, 1)
+    with pytest.raises(NotProved) as refusal:
+        verify_growth(older.note, newer.note, proof, LOG, policy=policy)
+    assert refusal.value.code == "quorum_missing"
 
 
 def test_growth_from_nothing() -> None:
