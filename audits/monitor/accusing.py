@@ -66,33 +66,39 @@ class Accuser:
         self._write_again()
         names: Counter[str] = Counter()
         for finding in found:
-            fraud, index = finding.fraud, finding.index
             about = self._about(finding)
             names[about] += 1
-            about = about if names[about] == 1 else f"{about} {names[about]}"
-            key = f"{CODE} {about}"
-            file, why = self._troubles.kept(key, "file"), None
-            accusation = None
-            if file is None and key not in self._unwritten:
-                accusation = self._accusation(finding)
-                try:
-                    file = accusation.write(self._folder)
-                except Misconfigured as error:
-                    why = str(error)
-            told: dict[str, Any] = {"finding": fraud.code, "claim": fraud.claim, "proof": fraud.proof, "index": index}
-            shown = f"is {file}" if why is None else f"cannot be written, which is tried again: {why}"
-            more = {"file": file} if why is None else {"file": None, "why": why}
-            late = self._troubles.is_told(key)
-            message = f"{fraud.code}: {fraud.claim}; the {fraud.proof} proof {shown}"
-            self._troubles.note(CODE, message, about=about, lasting=fraud.proof != OBSERVED, **told, **more)
-            self._troubles.keep(key, file=file)
-            if fraud.kind == "fork" and not late:
-                self._troubles.keep(key, trees=[_short(tree) for tree in _trees(fraud)])
-            if accusation is not None and why is not None:
-                self._unwritten[key] = accusation
-            elif accusation is not None and late:
-                # It was told before a restart, and could not be written then.
-                self._tell_written(accusation, file)
+            self._accuse(finding, about if names[about] == 1 else f"{about} {names[about]}")
+
+    def _accuse(self, finding: Finding, about: str) -> None:
+        key = f"{CODE} {about}"
+        file, was_told = self._troubles.kept(key, "file"), self._troubles.is_told(key)
+        if file is not None or key in self._unwritten:
+            self._note(finding, about, file)
+            return
+        accusation = self._accusation(finding)
+        try:
+            file = accusation.write(self._folder)
+        except Misconfigured as error:
+            self._note(finding, about, None, str(error))
+            self._unwritten[key] = accusation
+            return
+        self._note(finding, about, file)
+        if was_told:
+            # Before a restart, and it could not be written then.
+            self._tell_written(accusation, file)
+
+    def _note(self, finding: Finding, about: str, file: str | None, why: str | None = None) -> None:
+        """`why` the proof could not be written, if that was tried in vain now."""
+        key, fraud = f"{CODE} {about}", finding.fraud
+        shown = f"is {file}" if why is None else f"cannot be written, which is tried again: {why}"
+        told = _told(finding) | {"file": file} | ({} if why is None else {"why": why})
+        was_told = self._troubles.is_told(key)
+        message = f"{fraud.code}: {fraud.claim}; the {fraud.proof} proof {shown}"
+        self._troubles.note(CODE, message, about=about, lasting=fraud.proof != OBSERVED, **told)
+        self._troubles.keep(key, file=file)
+        if fraud.kind == "fork" and not was_told:
+            self._troubles.keep(key, trees=[_short(tree) for tree in _trees(fraud)])
 
     def _about(self, finding: Finding) -> str:
         """What tells one finding from another, in this round and in later ones. A fork is known by its two trees; when
@@ -107,12 +113,10 @@ class Accuser:
         return f"{name} {about}" if isinstance(about, str) else name
 
     def _accusation(self, finding: Finding) -> _Accusation:
-        fraud, index = finding.fraud, finding.index
-        data = json.dumps(fraud.as_json(self._log), indent=1) + "\n"
+        data = json.dumps(finding.fraud.as_json(self._log), indent=1) + "\n"
         # Nothing leaves the house that a stranger could not check.
         check_fraud(data.encode(), self._log)
-        told = {"finding": fraud.code, "claim": fraud.claim, "proof": fraud.proof, "index": index}
-        return _Accusation(_name(finding), data, told)
+        return _Accusation(_name(finding), data, _told(finding))
 
     def _write_again(self) -> None:
         for key, accusation in list(self._unwritten.items()):
@@ -133,6 +137,11 @@ class Accuser:
 
 def _name(finding: Finding) -> str:
     return finding.fraud.code if finding.index is None else f"{finding.fraud.code}-{finding.index}"
+
+
+def _told(finding: Finding) -> dict[str, Any]:
+    fraud = finding.fraud
+    return {"finding": fraud.code, "claim": fraud.claim, "proof": fraud.proof, "index": finding.index}
 
 
 def add_fork(fork: Fraud, found: list[Finding]) -> None:

@@ -13,7 +13,8 @@ from audits.audit import Options
 from audits.findings import Finding
 from audits.monitor.accusing import Accuser, add_fork
 from audits.monitor.alerts import KINDS, Teller
-from audits.monitor.gossip import Gossip, Heard, Signed, compare
+from audits.monitor.gossip import Gossip, Signed
+from audits.monitor.hearing import Hearing
 from audits.monitor.kept import KeptReplay
 from audits.monitor.memory import Memory
 from audits.monitor.quorum import judge_witnesses, without_quorum
@@ -22,14 +23,10 @@ from audits.monitor.watched import tell_events
 from audits.source import Source
 from ledger.canon.times import format_time, parse_time
 from ledger.errors import Malformed, Misconfigured, NotProved, NotStored, StaylogError
-from ledger.log.checkpoint import Checkpoint
-from ledger.log.note import Note, Verifier
+from ledger.log.note import Verifier
 from ledger.log.policy import Policy
-from ledger.log.tiles import TileTree
 
 CLEAN, INCONSISTENT, INCOMPLETE = 0, 1, 2
-# Checkpoints that the log signed and has not shown yet. Only its key makes them: there are few, or it lies.
-MOST_AHEAD = 100
 # How far our clock and that of the log may be apart.
 SKEW = timedelta(minutes=5)
 
@@ -67,14 +64,14 @@ class Monitor:
         self._replay = replay
         self._memory = memory
         self._watch = watch
-        self._gossip = gossip
         self._teller = teller
         self._clock = clock
         self._troubles = Troubles(memory, teller, clock, 2 * watch.interval)
-        self._accuser = Accuser(log, replay.folder, self._troubles, teller, self._is_mine)
-        # The newest checkpoint whose tree was read to its end, and the one that is shown in this round.
+        known = (replay, memory, gossip, self._troubles, clock)
+        self._hearing = Hearing(source.name, log, *known, watch.patience)
+        self._accuser = Accuser(log, replay.folder, self._troubles, teller, self._hearing.is_mine)
+        # The newest checkpoint whose tree was read to its end.
         self._mine = Signed.read(memory.note, log) if memory.note is not None else None
-        self._shown: Signed | None = None
         self._found: list[Finding] = []
         # Why this round did not look at everything.
         self._unlooked: str | None = None
@@ -83,14 +80,15 @@ class Monitor:
         """Look once, and tell what is new; the status that it ends with."""
         self._found, self._unlooked = [], None
         self._teller.counts.clear()
-        self._shown = shown = self._newest()
+        shown = self._newest()
         if shown is not None and (policy := self._watch.policy) is not None:
             given = (policy, shown, self._source, self._log, self._troubles)
             judge_witnesses(*given, self._watch.witness_patience)
         if shown is not None:
             self._follow(shown)
         self._judge_age()
-        self._listen()
+        for fork in self._hearing.listen(shown, self._mine):
+            add_fork(fork, self._found)
         self._accuser.accuse(self._found)
         self._tell_events()
         if self._unlooked is None:
@@ -153,7 +151,8 @@ class Monitor:
         mine, where = self._mine, self._source.name
         self._troubles.look("behind")
         if mine is not None and shown.size <= mine.size:
-            if self._hold(shown, mine):
+            if (fork := self._hearing.hold(shown, mine)) is not None:
+                add_fork(fork, self._found)
                 return
             if shown.size == mine.size and self._was_looked_at():
                 return
@@ -206,58 +205,6 @@ class Monitor:
                 self._troubles.note("future", f"the newest map head is of {at}: that is in the future")
             if age > self._watch.max_age:
                 self._troubles.note("stalled", f"the newest map head is of {at}: a log makes one every 24 hours")
-
-    def _listen(self) -> None:
-        """Hold what others heard against what is known here; and what they had heard before the log was that large."""
-        ours = {each.note: each for each in (self._shown, self._mine) if each is not None}
-        self._troubles.look("gossip")
-        for note, where in [*self._memory.ahead]:
-            self._hear(Heard(where, Signed.read(note, self._log)))
-        for heard in self._gossip.ask(list(ours.values())):
-            if heard.trouble is not None:
-                message = f"{heard.where} could not be compared: {heard.trouble}"
-                self._troubles.note("gossip", message, self._watch.patience, about=heard.where)
-            self._hear(heard)
-
-    def _hear(self, heard: Heard) -> None:
-        mine, signed, where = self._mine, heard.signed, heard.where
-        if heard.fraud is not None:
-            add_fork(heard.fraud, self._found)
-        if signed is None or heard.fraud is not None:
-            return
-        # By what was signed: anybody can write more lines below a note.
-        ahead = {Checkpoint.parse(Note.parse(note).text): [note, place] for note, place in self._memory.ahead}
-        if mine is not None and signed.size <= mine.size:
-            ahead.pop(signed.checkpoint, None)
-            self._hold(signed, mine)
-        else:
-            ahead.setdefault(signed.checkpoint, [signed.note, where])
-        self._memory.ahead = list(ahead.values())[:MOST_AHEAD]
-        if self._shown is not None:
-            reached = max(self._shown.size, mine.size if mine is not None else 0)
-            message = f"the log signed {signed.size} entries, as {where} shows; {self._source.name} shows {reached}"
-            given = {"size": signed.size, "reached": reached}
-            self._troubles.reach("behind", message, self._watch.patience, about=where, **given)
-
-    def _hold(self, signed: Signed, mine: Signed) -> bool:
-        """Hold a checkpoint against the tree that was replayed, which is not smaller; whether it is of another one."""
-        state, memory = self._replay.state, self._memory
-        try:
-            fraud = compare(signed, mine, self._log, TileTree(state))
-        except (NotProved, NotStored):
-            # Somebody else has worked on the state meanwhile. The next audit sets it right.
-            fraud, memory.clean, memory.looked = None, False, None
-        if fraud is not None:
-            add_fork(fraud, self._found)
-        if fraud is not None or signed.size and state.root_at(signed.size) is None:
-            # Nothing may make us forget that this was signed; what is wrong with it the next audit tells.
-            state.see(signed.checkpoint, signed.note, format_time(self._clock()), "")
-            state.commit()
-            memory.clean, memory.looked = False, None
-        return fraud is not None
-
-    def _is_mine(self, checkpoint: Checkpoint) -> bool:
-        return self._replay.state.root_at(checkpoint.size) == checkpoint.root
 
     def _tell_events(self) -> None:
         mine, memory, watch = self._mine, self._memory, self._watch

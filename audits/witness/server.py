@@ -7,6 +7,7 @@ from collections.abc import Callable
 from audits.witness.http import Answer, BoundedServer, refusal
 from audits.witness.judge import NotCosigned, Witness
 from audits.witness.page import figures, page
+from audits.witness.requests import RequestHandler
 from ledger.log.add_checkpoint import PATH, SIZE_TYPE
 
 # As Prometheus names its text format.
@@ -19,7 +20,7 @@ class WitnessServer(BoundedServer):
     """`url` is how the world reaches it; what it tells of itself names that."""
 
     def __init__(self, witness: Witness, host: str = "127.0.0.1", port: int = 0, url: str | None = None) -> None:
-        super().__init__(host, port, self._respond)
+        super().__init__(host, port, self._respond, RequestHandler)
         self.witness = witness
         self.url = (url or self.listens_on).rstrip("/")
 

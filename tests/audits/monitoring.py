@@ -20,7 +20,7 @@ from audits.monitor.rounds import Monitor, Watch
 from audits.monitor.webhook import Webhook
 from audits.reading import Reading
 from audits.source import Source, WebSource
-from ledger.errors import StaylogError
+from ledger.errors import StaylogError, Unavailable
 from ledger.folder import open_ledger
 from ledger.log.add_checkpoint import AddCheckpoint
 from ledger.log.note import Verifier
@@ -33,6 +33,8 @@ from tests.running import Writer
 from tests.world import LOG
 
 Alert = dict[str, Any]
+
+DOWN = Unavailable("ledger_unreachable", "nobody answers")
 
 
 class Switched:

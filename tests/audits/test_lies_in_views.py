@@ -14,23 +14,12 @@ from ledger.log.openings import Opening
 from ledger.log.tiles import encode_bundle, tile_resources
 from tests.audits.convicting import Auditor, audit, convicted, shows
 from tests.audits.forger import Forger, serving
+from tests.audits.views import views
 from tests.bits import flip
 from tests.running import HOST, OTHER, Writer
 from tests.world import LOG
 
 FORK, BACK = ("fork", "log_forked"), ("rollback", "rolled_back")
-
-
-def views(*sizes: int) -> list[Forger]:
-    """Logs that begin alike and go on by as many batches, each with reviews of its own."""
-    made = []
-    for number, batches in enumerate(sizes):
-        forger, writer = Forger.begun(Writer(1)), Writer(2 + number)
-        for _ in range(batches):
-            forger.add(writer.review())
-            forger.head()
-        made.append(forger)
-    return made
 
 
 @pytest.mark.parametrize(("mine", "theirs"), [(1, 1), (3, 3), (5, 1), (4, 3)])

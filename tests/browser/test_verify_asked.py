@@ -17,7 +17,7 @@ from ledger.log.record import empty_record, sublog_leaf
 from ledger.log.tlog_proof import TlogProof
 from ledger.log.tree import inclusion_subtrees
 from tests.browser.browser import Browser
-from tests.browser.test_verify_page import BY_NAME, COTTAGE, fill, give, shown
+from tests.browser.by_hand import BY_NAME, COTTAGE, fill, give, shown
 from tests.browser.verifying import ANSWERS, AT, FORGED, PAGE, RECEIPTS, Case, forged, reports
 from tests.waiting import until
 

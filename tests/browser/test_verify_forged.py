@@ -16,14 +16,14 @@ from ledger.log.tlog_proof import TlogProof
 from ledger.log.tree import leaf_hash, root_of
 from tests.audits.test_receipts import RECEIPT, TAMPERED
 from tests.browser.browser import Browser
-from tests.browser.test_verify_differential import BOTH, W1, agree, cosigned
+from tests.browser.cosigning import BOTH, W1, cosigned
 from tests.browser.verifying import (
     ANSWERS,
     FORGED,
     FORGER,
-    PAGE,
     RECEIPTS,
     Case,
+    agree,
     answer_case,
     forged,
     forged_tree,
@@ -39,11 +39,7 @@ from tests.world import LOG as WORLD_LOG
 
 RECORD = golden("record.json")
 ENTRIES = golden("log-32.json")["entries"]
-
-
-@pytest.fixture(autouse=True)
-def page(browser: Browser) -> None:
-    browser.show(PAGE)
+pytestmark = pytest.mark.usefixtures("verify_page")
 
 
 def test_receipts(browser: Browser) -> None:

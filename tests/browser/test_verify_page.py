@@ -3,11 +3,11 @@
 import json
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.browser.browser import Browser
+from tests.browser.by_hand import BY_NAME, CASES, COTTAGE, fill, give, shown, values
 from tests.browser.looks import OUTSIDE
 from tests.browser.verifying import (
     ANSWERS,
@@ -19,13 +19,9 @@ from tests.browser.verifying import (
     expected_code,
     expected_step,
     reports,
-    vector_cases,
 )
 from tests.waiting import until
 
-CASES = vector_cases()
-BY_NAME = {case.name: case for case in CASES}
-COTTAGE = BY_NAME["own full"]
 # One for each step, by hand: what is pasted, dropped and chosen.
 BY_HAND = (
     *("own proof-with-more", "own checkpoint-size-changed", "own rating-changed", "own text-changed"),
@@ -70,36 +66,6 @@ def test_it_shows_what_the_answer_says_once_that_is_proved(found: dict[str, Repo
         assert report.reviews[::-1] == listed
 
 
-def fill(browser: Browser, case: Case) -> None:
-    browser.paste("#key", case.key)
-    browser.paste("#host", case.host)
-
-
-def give(browser: Browser, case: Case, way: str, folder: Path) -> None:
-    """Hand the document to the page as people do."""
-    if way == "paste":
-        browser.paste("#document", case.documents[0])
-        browser.click("#check")
-        return
-    files = [folder / f"{number}.json" for number in range(len(case.documents))]
-    for file, text in zip(files, case.documents, strict=True):
-        file.write_text(text, "utf-8")
-    if way == "drop":
-        browser.drop(*files)
-    else:
-        browser.type("#file", "\n".join(map(str, files)))
-
-
-def shown(browser: Browser) -> dict[str, Any]:
-    """The verdict and the steps, once they are there, as they are marked up."""
-    until(lambda: browser.evaluate("document.querySelector('#verdict').childNodes.length > 0"), 10)
-    steps = browser.evaluate("[...document.querySelectorAll('#steps li')].map(step => ({...step.dataset}))")
-    [verdict] = browser.all("#verdict")
-    assert verdict.aria_role == "status"
-    state = browser.evaluate("document.querySelector('#verdict').dataset.verdict")
-    return {"verdict": state, "says": verdict.text, "steps": steps}
-
-
 @pytest.mark.parametrize(("name", "way"), [*zip(BY_HAND, cycle(WAYS), strict=False)])
 def test_by_hand_tampering_turns_red(browser: Browser, tmp_path: Path, name: str, way: str) -> None:
     case = BY_NAME[name]
@@ -137,14 +103,6 @@ def test_by_hand_what_is_valid_turns_green(browser: Browser, tmp_path: Path, nam
     assert browser.evaluate(OUTSIDE) == []
     assert browser.messages() == []
     assert browser.requests() == [PAGE.as_uri()]
-
-
-def values(browser: Browser) -> dict[str, str]:
-    return dict(
-        browser.evaluate(
-            "[...document.querySelectorAll('[data-value]')].map(part => [part.dataset.value, part.textContent])"
-        )
-    )
 
 
 @pytest.mark.parametrize(

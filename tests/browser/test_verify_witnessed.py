@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.api.site import Person
 from tests.api.test_witnesses import watched
 from tests.browser.browser import Browser
-from tests.browser.test_verify_page import shown, values
+from tests.browser.by_hand import shown, values
 from tests.interop.vectors import golden
 from tests.ledger.log.crooked import wait_for
 from tests.reviewing import encoded, review

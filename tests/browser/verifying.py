@@ -215,6 +215,25 @@ def check_report(case: Case, report: Report, code: str | None, step: str | None)
     assert (report.summary, report.reviews) == (None, [])
 
 
+# What Python finds in the fold, the page may find in the number and the root of the events, which it looks at before.
+FOLDED = {
+    *("review_id_reused", "review_unknown", "response_repeated", "response_late", "upgrade_not_unconfirmed"),
+    *("redaction_of_nothing", "redaction_repeated", "record_mismatch"),
+}
+
+
+def agree(browser: Browser, cases: list[Case]) -> list[str | None]:
+    """The codes, once the verdicts are the same and so are the codes, but for what is said above."""
+    codes = []
+    for case, report in zip(cases, reports(browser, cases), strict=True):
+        assert (report.code is None) == (case.code is None), (case.name, case.code, report.code, report.says)
+        counted = report.code == "sub_root_mismatch" and case.code in FOLDED
+        assert counted or report.code == case.code, (case.name, case.code, report.code, report.says)
+        codes.append(case.code)
+    assert browser.messages() == []
+    return codes
+
+
 # A log whose operator signs anything: its key, and a host.
 FORGER = SigningKey(bytes(range(32, 64)))
 FORGED = Verifier("forged.example/log", ED25519, bytes(FORGER.verify_key))

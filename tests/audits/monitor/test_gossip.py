@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from ledger.log.note import Note, Signature
 from tests.audits.convicting import convict_here
 from tests.audits.forger import Forger, serving
 from tests.audits.monitoring import watching
-from tests.audits.test_lies_in_views import views
+from tests.audits.views import views
 from tests.running import Writer
 from tests.world import LOG
 
@@ -91,3 +92,15 @@ def test_a_checkpoint_that_ends_in_no_map_head(forger: Forger, tmp_path: Path, w
         assert watcher.codes() == (0, [])
         status, [alert] = watcher.look()
         assert (status, alert["finding"]) == (1, "map_head_not_last")
+
+
+def test_what_is_ahead_is_kept_once_whatever_stands_below_it(tmp_path: Path) -> None:
+    [mine], [theirs] = views(1), views(3)
+    note, file = Note.parse(theirs.notes[theirs.size]), tmp_path / "note"
+    file.write_text(str(note))
+    with watching(mine, tmp_path, gossip=[str(file)]) as watcher:
+        for number in range(3):
+            junk = Signature("junk.example/j", bytes(4), bytes([number]) * 64)
+            file.write_text(str(Note(note.text, (*note.signatures, junk))))
+            assert watcher.codes() == (0, [])
+            assert len(watcher.memory.ahead) == 1

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from audits.witness.folder import CHECKPOINTS, LOGS, init
-from audits.witness.http import MAX_BYTES, MAX_CONNECTIONS, MAX_THROWN_AWAY, TEXT, Answer, BoundedServer
+from audits.witness.http import MAX_CONNECTIONS, TEXT, Answer, BoundedServer
+from audits.witness.requests import MAX_BYTES, MAX_THROWN_AWAY, RequestHandler
 from ledger.canon import base64
 from ledger.log.add_checkpoint import SIZE_TYPE, AddCheckpoint, monitoring_path, parse_size
 from ledger.log.cosignature import cosignatures
@@ -398,7 +399,7 @@ def test_it_listens_where_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert running.server.listens_on == running.url
         if socket.has_ipv6:
             try:
-                with BoundedServer("::1", 0, lambda *_: Answer(200, "ok", "")) as server:
+                with BoundedServer("::1", 0, lambda *_: Answer(200, "ok", ""), RequestHandler) as server:
                     assert server.listens_on.startswith("http://[::1]:")
             except OSError:
                 pytest.skip("this machine has no IPv6")
