@@ -1,7 +1,5 @@
 """Witnesses over HTTP: their lines on checkpoints, answers and receipts, and what is told of those that are missing."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -10,41 +8,20 @@ import pytest
 from api.shapes import WitnessReport
 from audits.receipts import verify_checkpoint, verify_receipt, verify_tlog_proof
 from audits.verify import verify_answer
-from audits.witness.folder import trust
 from ledger.errors import NotProved, Unavailable
 from ledger.log import witnesses
 from ledger.log.note import Note
-from ledger.log.policy import Policy
 from ledger.store.rows import run
 from tests.api.conftest import Service
-from tests.api.site import Person, Site, serving
-from tests.audits.witnessing import Running as RunningWitness
-from tests.audits.witnessing import witness_running
+from tests.api.site import Person
+from tests.api.watched_site import watched
 from tests.ledger.log.crooked import CROOK, Reply, crooked, honest_line, wait_for
 from tests.reviewing import encoded, review
-from tests.running import Running
 
 
 @pytest.fixture(autouse=True)
 def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witnesses, "LONGEST_PAUSE", 0.05)
-
-
-@contextmanager
-def watched(folder: Path, database_url: str, lines: Callable[[RunningWitness], str]) -> Iterator[tuple[Site, Policy]]:
-    """A site with a policy of one honest witness, `w`, and whatever else `lines` says."""
-    with witness_running(folder / "w", logs=[], clock=lambda: clocks[0]().timestamp()) as w:
-        clocks = []
-
-        def prepare(running: Running) -> None:
-            clocks.append(running.clock)
-            trust(folder / "w", running.ledger.verifier)
-            text = f"log {running.ledger.verifier}\nwitness w {w.vkey} {w.url}\n{lines(w)}"
-            running.settings.tlog_policy.write_text(text)
-            running.reopen()
-
-        with serving(folder, database_url, prepare) as site:
-            yield site, Policy.parse(site.running.settings.tlog_policy.read_text())
 
 
 def test_receipts_answers_and_checkpoints_have_their_witnesses(

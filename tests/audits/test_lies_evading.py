@@ -19,7 +19,7 @@ from ledger.log.tiles import tile_resources
 from tests.audits.bent import audit, require_clean
 from tests.audits.convicting import convicted, shows
 from tests.audits.forger import TRUST, Forger
-from tests.ledger.log.test_witnessing import WITNESS, WITNESS_KEY
+from tests.ledger.log.worked_example import WITNESS, WITNESS_KEY
 from tests.running import Writer
 from tests.world import LOG
 

@@ -8,7 +8,7 @@ from audits.audit import Options
 from ledger.log.policy import Policy
 from tests.audits.convicting import DECLARED, audit, convicted
 from tests.audits.forger import Forger
-from tests.ledger.log.test_witnessing import OTHER, OTHER_KEY, WITNESS, WITNESS_KEY
+from tests.ledger.log.worked_example import OTHER, OTHER_KEY, WITNESS, WITNESS_KEY
 from tests.running import Writer
 from tests.world import LOG
 

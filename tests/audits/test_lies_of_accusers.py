@@ -19,7 +19,7 @@ from ledger.log.replay import MAX_BATCH
 from ledger.log.tiles import TileTree
 from tests.audits.convicting import audit
 from tests.audits.forger import Forger
-from tests.ledger.log.test_witnessing import WITNESS, WITNESS_KEY
+from tests.ledger.log.worked_example import WITNESS, WITNESS_KEY
 from tests.running import HOST, OTHER, Writer
 from tests.world import LOG
 

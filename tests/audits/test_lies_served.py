@@ -23,7 +23,7 @@ from tests.api.site import Site
 from tests.audits.convicting import DECLARED, Auditor, shows
 from tests.audits.lying import Members, change_answers, change_rows, new_ledger, reviewed, shown, url
 from tests.bits import flip
-from tests.ledger.log.test_witnessing import WITNESS, WITNESS_KEY
+from tests.ledger.log.worked_example import WITNESS, WITNESS_KEY
 from tests.reviewing import HOST
 from tests.running import OTHER, Writer
 

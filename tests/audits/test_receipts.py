@@ -29,7 +29,7 @@ from ledger.log.openings import Opening, commitment
 from ledger.log.policy import Policy
 from ledger.log.tlog_proof import TlogProof
 from ledger.log.tree import EMPTY_ROOT, leaf_hash
-from tests.ledger.log.test_witnessing import WITNESS, WITNESS_KEY
+from tests.ledger.log.worked_example import WITNESS, WITNESS_KEY
 from tests.world import HOSTS, KEY, LOG, ORIGIN, World
 
 SUBMISSION = {"type": "ReviewSubmission", "review_text": "Quiet.", "private_feedback": "The tap drips."}

@@ -24,6 +24,7 @@ from ledger.log.cosignature import cosign
 from ledger.log.note import COSIGNATURE, ED25519, Note, Signature, Verifier
 from ledger.log.policy import Policy
 from tests.ledger.log import test_witnessing as witnessing
+from tests.ledger.log import worked_example
 from tests.world import HOSTS, KEY, LOG, ORIGIN, World
 
 HOST = HOSTS[0]
@@ -96,12 +97,12 @@ def cases(test: Any) -> Any:
 
 class TestTheLibrarysCases:
     BY = {
-        witnessing.WITNESS.name: cosign(TEXT, witnessing.WITNESS.name, witnessing.WITNESS_KEY, TIME),
-        witnessing.OTHER.name: cosign(TEXT, witnessing.OTHER.name, witnessing.OTHER_KEY, TIME),
+        worked_example.WITNESS.name: cosign(TEXT, worked_example.WITNESS.name, worked_example.WITNESS_KEY, TIME),
+        worked_example.OTHER.name: cosign(TEXT, worked_example.OTHER.name, worked_example.OTHER_KEY, TIME),
     }
 
     def of_this_log(self, text: str) -> str:
-        return text.replace(str(witnessing.LOG), str(LOG))
+        return text.replace(str(worked_example.LOG), str(LOG))
 
     @pytest.mark.parametrize(("quorum", "signatures", "enough"), cases(witnessing.test_quorums))
     def test_quorums(self, quorum: str, signatures: tuple[Signature, ...], enough: bool) -> None:
@@ -111,15 +112,15 @@ class TestTheLibrarysCases:
 
     @pytest.mark.parametrize("line", cases(witnessing.test_malformed_policies))
     def test_malformed_policies(self, line: str) -> None:
-        text = f"log {LOG}\nwitness w1 {witnessing.WITNESS}\nwitness w2 {witnessing.OTHER}\nquorum none\n"
-        renamed = str(Verifier("renamed.example", ED25519, witnessing.LOG.public_key))
+        text = f"log {LOG}\nwitness w1 {worked_example.WITNESS}\nwitness w2 {worked_example.OTHER}\nquorum none\n"
+        renamed = str(Verifier("renamed.example", ED25519, worked_example.LOG.public_key))
         line = self.of_this_log(line).replace(renamed, str(Verifier("renamed.example", ED25519, LOG.public_key)))
         assert agreement(text, NOTE) == (0, 2)
         assert agreement(f"{text}{line}\n", NOTE) is None
 
     @pytest.mark.parametrize("line", witnessing.READABLE)
     def test_what_a_policy_may_have(self, line: str) -> None:
-        text = f"log {LOG}\nwitness w1 {witnessing.WITNESS}\nwitness w2 {witnessing.OTHER}\nquorum none\n{line}\n"
+        text = f"log {LOG}\nwitness w1 {worked_example.WITNESS}\nwitness w2 {worked_example.OTHER}\nquorum none\n{line}\n"
         assert agreement(text, NOTE) == (0, 2)
 
     @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from ledger.log.cosignature import cosign
 from ledger.log.note import ED25519, Note, Signature, Verifier
 from ledger.log.tlog_proof import TlogProof
 from tests.browser.verifying import RECEIPTS
-from tests.ledger.log.test_witnessing import LOG, OTHER, OTHER_KEY, WITNESS, WITNESS_KEY
+from tests.ledger.log.worked_example import LOG, OTHER, OTHER_KEY, WITNESS, WITNESS_KEY
 
 TEXT = Note.parse(RECEIPTS["golden"]["receipt"]["checkpoint"]).text
 FIRST = cosign(TEXT, WITNESS.name, WITNESS_KEY, 1_771_147_800).line()

@@ -33,7 +33,7 @@ from tests.browser.verifying import (
     reports,
 )
 from tests.interop.vectors import golden
-from tests.ledger.log.test_witnessing import LOG
+from tests.ledger.log.worked_example import LOG
 from tests.world import HOSTS, World
 from tests.world import LOG as WORLD_LOG
 

@@ -18,7 +18,8 @@ from tests.browser.cosigning import (
     cosigned,
 )
 from tests.browser.verifying import RECEIPTS, agree, receipt_case
-from tests.ledger.log.test_witnessing import LOG, OTHER_LOG, WITNESS, spaced
+from tests.ledger.log.test_witnessing import OTHER_LOG, spaced
+from tests.ledger.log.worked_example import LOG, WITNESS
 
 pytestmark = pytest.mark.usefixtures("verify_page")
 POLICIES = {

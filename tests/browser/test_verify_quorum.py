@@ -14,7 +14,7 @@ from tests.browser.browser import Browser
 from tests.browser.by_hand import COTTAGE, fill, give, shown
 from tests.browser.cosigning import BOTH, ELSEWHERE, FIRST, SECOND, STRANGER, cosigned
 from tests.browser.verifying import PAGE, RECEIPTS, Case
-from tests.ledger.log.test_witnessing import OTHER_KEY, WITNESS_KEY
+from tests.ledger.log.worked_example import OTHER_KEY, WITNESS_KEY
 from tests.waiting import until
 
 

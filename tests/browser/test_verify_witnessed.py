@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.api.site import Person
-from tests.api.test_witnesses import watched
+from tests.api.watched_site import watched
 from tests.browser.browser import Browser
 from tests.browser.by_hand import shown, values
 from tests.interop.vectors import golden

@@ -14,7 +14,7 @@ from ledger.log.cosignature import cosign
 from ledger.log.note import ED25519, MAX_CHARACTERS, MAX_SIGNATURES, Note, Signature, Verifier, sign
 from tests.bits import flip
 from tests.interop.golang import Go, Request
-from tests.ledger.log.test_witnessing import LOG, LOG_KEY, WITNESS, WITNESS_KEY
+from tests.ledger.log.worked_example import LOG, LOG_KEY, WITNESS, WITNESS_KEY
 
 ORIGIN = LOG.name
 

@@ -27,7 +27,7 @@ from tests.bits import flip
 from tests.interop.golang import Go, Request
 from tests.interop.test_go_notes import opening
 from tests.ledger.log.test_tree import stored
-from tests.ledger.log.test_witnessing import EXAMPLE, LEAVES
+from tests.ledger.log.worked_example import EXAMPLE, LEAVES
 from tests.world import LOG, World
 
 RECORDS = [b"review-%d" % number for number in range(65_537)]

@@ -23,8 +23,8 @@ from ledger.log.cosignature import cosignatures
 from ledger.log.note import Note
 from ledger.log.policy import Policy
 from tests.audits.witnessing import NOW, Log, Running, witness_running
-from tests.ledger.log.test_witnessing import EXAMPLE, LEAVES, LOG_KEY, TREE, WITNESS, WITNESS_KEY
-from tests.ledger.log.test_witnessing import LOG as EXAMPLE_LOG
+from tests.ledger.log.worked_example import EXAMPLE, LEAVES, LOG_KEY, TREE, WITNESS, WITNESS_KEY
+from tests.ledger.log.worked_example import LOG as EXAMPLE_LOG
 from tests.waiting import until
 
 LOG = Log("log.example/a")
