@@ -31,7 +31,7 @@ CONTEXT_TYPE = "application/ld+json"
 )
 def health(ledger: NamedDependency[Ledger]) -> Health:
     """Whether the log takes part: 503 with the reason when it refuses to sign, or its database does not answer."""
-    trouble = ledger.sequencer.halted or ledger.reader.trouble
+    trouble = ledger.sequencer.halted or ledger.health.reason() or ledger.reader.trouble
     if trouble is not None:
         raise type(trouble)(trouble.code, trouble.message)
     newest = ledger.reader.published

@@ -11,6 +11,7 @@ from ledger import policy
 from ledger.canon.times import format_time
 from ledger.clock import Clock, utc_now
 from ledger.errors import Halted, Malformed, Misconfigured, NotStored
+from ledger.health import Health
 from ledger.identity.archive import KeyArchive
 from ledger.identity.issuers import Registries, Registry
 from ledger.identity.resolution import Resolution
@@ -58,6 +59,7 @@ class Ledger:
     watch: Watch
     witnesses: Witnesses
     census: Census
+    health: Health
 
     @property
     def origin(self) -> str:
@@ -178,7 +180,10 @@ def open_ledger(
         reader = Reader(store)
         witnesses = Witnesses(store, reader, verifier, tlog_policy, clock, agent)
         witnesses.require_agreement()
-        sequencer = Sequencer(store, publisher, clock, max_batch=max_batch, on_step=on_step, on_published=reader.tell)
+        health = Health()
+        sequencer = Sequencer(
+            store, publisher, clock, max_batch=max_batch, on_step=on_step, on_published=reader.tell, health=health
+        )
         sequencer.open()
     except BaseException:
         store.close()
@@ -187,7 +192,8 @@ def open_ledger(
     fetcher = Fetcher(agent, development)
     watch = Watch(store, registries, archive, fetcher, clock)
     log = (store, sequencer, reader, registries)
-    return Ledger(settings, verifier, keys, *log, limiter, clock, fetcher, archive, watch, witnesses, Census(reader))
+    census = Census(reader)
+    return Ledger(settings, verifier, keys, *log, limiter, clock, fetcher, archive, watch, witnesses, census, health)
 
 
 def _check_origin(store: Store, origin: str) -> None:

@@ -26,6 +26,7 @@ WITNESS_REQUESTS = Counter(
 )
 WITNESSED = Gauge("staylog_witnessed_size", "Size of the newest checkpoint that enough witnesses cosigned")
 HALTED = Gauge("staylog_halted", "1 when the log refuses to sign until an operator has looked")
+CANNOT_WRITE = Gauge("staylog_cannot_write", "1 while this part keeps the ledger from writing", ["part", "code"])
 SUBMISSIONS = Counter(
     "staylog_submissions", "What is sent in: accepted, repeated, pending, or a stable code", ["kind", "outcome"]
 )

@@ -17,6 +17,7 @@ from ledger import metrics
 from ledger.canon.times import parse_time
 from ledger.clock import Clock
 from ledger.errors import Halted, StaylogError, Unavailable
+from ledger.health import Health
 from ledger.log.batch import Outcome, Placed, Written
 from ledger.log.drafts import Draft
 from ledger.log.entries import Entry
@@ -61,6 +62,7 @@ class Sequencer:
         max_queue: int = MAX_QUEUE,
         on_step: Callable[[str], None] = lambda _: None,
         on_published: Callable[[Published], None] = lambda _: None,
+        health: Health | None = None,
     ) -> None:
         self._store = store
         self._integrator = Integrator(store, clock)
@@ -77,6 +79,7 @@ class Sequencer:
         self._since_tidy = 0
         self._thread: Thread | None = None
         self.halted: Halted | None = None
+        self._health = health or Health()
 
     def open(self) -> Published:
         """Refuse a database that is not the continuation of what was signed; sign what a crash left unsigned."""
@@ -241,6 +244,7 @@ class Sequencer:
     def halt(self, error: Halted) -> None:
         """Sign nothing more until an operator has looked."""
         self.halted = error
+        self._health.report("log", error)
         metrics.HALTED.set(1)
         _logger.critical("the log does not sign any more: %s", error)
 

@@ -120,7 +120,9 @@ class TestTheLibrarysCases:
 
     @pytest.mark.parametrize("line", witnessing.READABLE)
     def test_what_a_policy_may_have(self, line: str) -> None:
-        text = f"log {LOG}\nwitness w1 {worked_example.WITNESS}\nwitness w2 {worked_example.OTHER}\nquorum none\n{line}\n"
+        text = (
+            f"log {LOG}\nwitness w1 {worked_example.WITNESS}\nwitness w2 {worked_example.OTHER}\nquorum none\n{line}\n"
+        )
         assert agreement(text, NOTE) == (0, 2)
 
     @pytest.mark.parametrize(
