@@ -1,4 +1,4 @@
-"""Conditional requests (RFC 9110 section 13) and the answers that are kept in memory to be given again."""
+"""Conditional requests (RFC 9110), what clients accept, and the answers that are kept in memory to be given again."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -18,6 +18,7 @@ REVALIDATE = "public, max-age=30, must-revalidate"
 # What an answer weighs beside its body: key, headers, objects.
 OVERHEAD = 2048
 
+_REFUSED = re.compile(r"q\s*=\s*0(\.0{0,3})?")
 _TAG = re.compile(rb'(?:W/)?("[^"]*")')
 
 
@@ -27,6 +28,15 @@ def wants_newer_than(etag: bytes, scope: HTTPScope) -> bool:
         if name == b"if-none-match" and (value.strip() == b"*" or etag in _TAG.findall(value)):
             return False
     return True
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether an Accept-Encoding header (RFC 9110 section 12.5.3) allows gzip: by its name, or else by `*`."""
+    weights: dict[str, bool] = {}
+    for part in accept_encoding.lower().split(","):
+        coding, *parameters = (piece.strip() for piece in part.split(";"))
+        weights[coding] = not any(_REFUSED.fullmatch(parameter) for parameter in parameters)
+    return weights.get("gzip", weights.get("x-gzip", weights.get("*", False)))
 
 
 class Ready(ASGIResponse):

@@ -1,15 +1,16 @@
 """The log itself: checkpoints, tiles and bundles as c2sp.org/tlog-tiles names them, and proofs as JSON for the rest."""
 
+import gzip
 from base64 import urlsafe_b64encode
 from typing import Annotated
 from urllib.parse import unquote_to_bytes
 
-from litestar import Request, get
+from litestar import Request, Response, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter
 
-from api.caching import IMMUTABLE, MINUTES, SECOND
+from api.caching import IMMUTABLE, MINUTES, SECOND, accepts_gzip
 from api.openapi import responses
 from api.parameters import REVIEW_ID, FieldError, InvalidParameters, Size, whole_number
 from api.shapes import (
@@ -87,12 +88,16 @@ def checkpoint_note(ledger: NamedDependency[Ledger]) -> str:
     "/log/tile/{path:path}",
     media_type="application/octet-stream",
     response_headers={"Cache-Control": IMMUTABLE},
-    responses=responses("tile_path_invalid", "not_found"),
+    responses=responses("tile_path_invalid", "not_found", body=bytes, media_type="application/octet-stream"),
     sync_to_thread=True,
     tags=["log"],
 )
-def tile(request: Request[None, None, State], ledger: NamedDependency[Ledger], path: TilePath) -> bytes:  # noqa: ARG001
-    """A tile of hashes or a bundle of entries."""
+def tile(
+    request: Request[None, None, State],
+    ledger: NamedDependency[Ledger],
+    path: TilePath,  # noqa: ARG001
+) -> Response[bytes]:
+    """A tile of hashes or a bundle of entries. A bundle is compressed for those who accept gzip."""
     # The router would forgive doubled slashes; a second name for an immutable resource helps nobody.
     raw = request.scope["raw_path"].partition(b"?")[0]
     try:
@@ -100,9 +105,13 @@ def tile(request: Request[None, None, State], ledger: NamedDependency[Ledger], p
     except UnicodeDecodeError:
         raise BadTilePath("a tile path is ASCII") from None
     level, index, width = parse_tile_path(name)
-    if level is None:
-        return ledger.reader.bundle(index, width)
-    return ledger.reader.tile(level, index, width)
+    if level is not None:
+        return Response(ledger.reader.tile(level, index, width))
+    bundle, headers = ledger.reader.bundle(index, width), {"Vary": "Accept-Encoding"}
+    if accepts_gzip(request.headers.get("accept-encoding", "")):
+        # Without a time in it, so that the same bundle always has the same bytes.
+        return Response(gzip.compress(bundle, mtime=0), headers={**headers, "Content-Encoding": "gzip"})
+    return Response(bundle, headers=headers)
 
 
 @get(

@@ -43,11 +43,12 @@ class WitnessStatus(Struct, frozen=True):
     vkey: Annotated[str, Meta(description="The key by which its cosignatures are checked.")]
     url: str | None
     state: Annotated[
-        Literal["cosigned", "waiting", "unreachable", "refused", "ahead", "lying", "contradicts"],
+        Literal["cosigned", "waiting", "unreachable", "refused", "unchecked", "ahead", "lying", "contradicts"],
         Meta(
             description="What came of asking it last: it cosigned; it was not asked yet; it does not answer; it does "
-            "not sign; it says that it has seen more than there is; what it signs or says does not hold; it shows that "
-            "this log has signed another history, or more, than is here."
+            "not sign; it signs with ML-DSA-44, which cannot be checked here; it says that it has seen more than there "
+            "is; what it signs or says does not hold; it shows that this log has signed another history, or more, than "
+            "is here."
         ),
     ]
     size: Annotated[Count | None, Meta(description="The newest checkpoint that it cosigned, as far as this is known.")]

@@ -26,6 +26,7 @@ def read_policy(path: Path | None) -> Policy | None:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        # As the bytes are: where line feeds are read out of carriage returns, other programs read other lines.
+        return path.read_bytes().decode()
     except UnicodeDecodeError:
         raise BadJSON("not_utf8", f"{path} is not UTF-8 text") from None

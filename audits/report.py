@@ -43,6 +43,9 @@ class Report:
         self.witnesses = found.agree, found.asked
         enough = "and it asks for none" if policy.quorum is None else "which is enough for it"
         self.proved.append(f"{found.agree} of {found.asked} witnesses of the policy agree, {enough}")
+        self.not_proved += [
+            f"the ML-DSA-44 cosignature of {name}: not checked, install staylog[pq]" for name in found.unchecked
+        ]
         self.proved += [f"{c.witness.name} cosigned this checkpoint at {moment(c.timestamp)}" for c in found.found]
 
     def as_json(self) -> dict[str, Any]:

@@ -20,6 +20,11 @@ from unicodedata import category
 
 from nacl import bindings, exceptions, signing
 
+try:
+    from cryptography.hazmat.primitives.asymmetric import mldsa
+except ImportError:
+    mldsa = None  # ML-DSA-44 cosignatures are named, and do not count
+
 CATEGORIES = ("overall", "accuracy", "cleanliness", "communication", "value", "location")
 LEVELS, OUTCOMES = "guest_verified host_attested unconfirmed".split(), "conflict contradicted denied unanswered".split()
 LATER = dict.fromkeys(range(0x13439, 0x13440))  # of Unicode category Cf since version 15, whatever this Python knows
@@ -44,7 +49,9 @@ FORMS = {  # of entries: exactly the members of each type, each matching its pat
     "booking_check": {**OF_HOST, "outcome": f'"({"|".join(OUTCOMES)})"', "booking": HASH},
     "redaction": {**OF_REVIEW, "part": '"(text|response)"', "decision": HASH,
                   "basis": '"(gdpr_17|court_order|illegal_content|third_party_data)"'}}
-LOG, WITNESS, NAME, POLICY = 1, 4, "[^\\s+\0-\x1f\ud800-\udfff]+", "[^\0-\x08\x0b-\x1f\x7f]{,65536}"  # types of keys
+LOG, WITNESS, ML_DSA, NAME = 1, 4, 6, "[^\\s+\0-\x1f\ud800-\udfff]+"  # types of keys
+SIZES = {LOG: (32, 64), WITNESS: (32, 72), ML_DSA: (1312, 2428)}  # of keys and of signatures, with their time
+POLICY = "[^\0-\x08\x0b-\x1f\x7f]{,131072}"
 
 class Wrong(Exception): ...  # with the first thing that is wrong
 def need(condition, message):
@@ -84,20 +91,30 @@ def read_entry(text):
         need(entry["check_in"] < entry["check_out"], "a stay ends before it began")
     return entry
 
-def signatures(note, vkey, kind):
-    """How often a key signed a C2SP signed note. Unknown signers are ignored, a bad signature of this key is fatal."""
+def signatures(note, vkey, *kinds):
+    """How often a key signed a C2SP signed note. Unknown signers are ignored, a bad signature of this key is fatal.
+    None for an ML-DSA-44 cosignature that cannot be checked here, because the package `cryptography` is missing."""
     need(re.match(f"{NAME}[+].+[+]", vkey), f"not a key: {vkey}")
     (name, key_id, key), (text, _, lines) = vkey.split("+", 2), note.rpartition("\n\n")
-    genuine = (key := unbase64(key, 33))[0] == kind and sha(name.encode(), b"\n", key)[:4].hex() == key_id
-    need(genuine and bindings.crypto_core_ed25519_is_valid_point(key[1:]), f"not a key of type {kind}: {vkey}")
-    need(re.fullmatch(f"(— {NAME} [A-Za-z0-9+/]{{7,}}=*\n){{1,64}}", lines) and len(note) <= 65536, "no signed note")
+    kind = (key := unbase64(key))[0] if key else 0
+    genuine = kind in kinds and len(key) == 1 + SIZES[kind][0] and sha(name.encode(), b"\n", key)[:4].hex() == key_id
+    genuine = genuine and (kind == ML_DSA or bindings.crypto_core_ed25519_is_valid_point(key[1:]))
+    need(genuine, f"not a key of type {kinds}: {vkey}")
+    need(re.fullmatch(f"(— {NAME} [A-Za-z0-9+/]{{7,}}=*\n){{1,64}}", lines) and len(note) <= 131072, "no signed note")
     signed = [(signer, unbase64(value)) for signer, value in re.findall("— (.+) (.+)", lines)]
     found = [value[4:] for signer, value in signed if (signer, value[:4].hex()) == (name, key_id)]
     for value in found:  # a witness signs 8 bytes of time as well
         time = f"cosignature/v1\ntime {int.from_bytes(value[:8])}\n" if kind == WITNESS else ""
-        need(len(value) == (72 if time else 64) and (not time or value[0] < 128), f"a malformed signature by {name}")
-        signing.VerifyKey(key[1:]).verify(f"{time}{text}\n".encode(), value[-64:])
-    return len(found)
+        need(len(value) == SIZES[kind][1] and (kind == LOG or value[0] < 128), f"a malformed signature by {name}")
+        if kind != ML_DSA:
+            signing.VerifyKey(key[1:]).verify(f"{time}{text}\n".encode(), value[-64:])
+        elif mldsa:  # over names and numbers, and not over the text
+            origin, size, root = text.split("\n")
+            names = [bytes([len(part.encode())]) + part.encode() for part in (name, origin)]
+            tree = bytes(8) + int(size).to_bytes(8) + unbase64(root, 32)
+            said = b"".join([b"subtree/v1\n\0", names[0], value[:8], names[1], tree])
+            mldsa.MLDSA44PublicKey.from_public_bytes(key[1:]).verify(value[8:], said)
+    return None if found and kind == ML_DSA and not mldsa else len(found)
 
 def open_checkpoint(note, vkey):
     need(signatures(note, vkey, LOG), f"no signature by {vkey}")
@@ -108,12 +125,15 @@ def open_checkpoint(note, vkey):
 def witnessed(note, vkey, policy):
     """What a tlog-policy says of a checkpoint. Each of its lines uses only names that lines above it define."""
     logs, keys, met, used, quorum = {}, {}, {"none": True}, {"none"}, None  # which keys signed, which names are met
+    unchecked = []
     for line in policy.split("\n"):
         match re.findall("[^ \t]+", line):
             case ["log", key, *url] if key[-44:] not in [log[-44:] for log in logs] and len(url) < 2:
                 logs[key] = signatures(note, key, LOG)
             case ["witness", name, key, *url] if name not in met and key[-44:] not in keys and len(url) < 2:
-                met[name] = keys[key[-44:]] = signatures(note, key, WITNESS) > 0  # by key: none counts twice
+                count = signatures(note, key, WITNESS, ML_DSA)
+                met[name] = keys[key[-44:]] = bool(count)  # by key: none counts twice
+                unchecked += [key.split("+")[0]] if count is None else []
             case ["group", name, asked, *members] if name not in met and {*members} <= met.keys() - used:
                 thresholds = {str(k): k for k in range(1, len(members) + 1)} | {"any": 1, "all": len(members)}
                 need(asked in thresholds and 0 < len(members) == len({*members}), f"not a group: {line}")
@@ -124,8 +144,9 @@ def witnessed(note, vkey, policy):
                 need(not words or words[0].startswith("#"), f"a line that a policy cannot have here: {line}")
     need(vkey in logs and quorum and re.fullmatch(POLICY, policy), "the policy lacks this log, a quorum or plain text")
     count = f"{sum(keys.values())} of {len(keys)} witnesses of the policy agree"
-    need(met[quorum], f"{count}, which is not enough for it")
-    return f"proved      {count}, {'and it asks for none' if quorum == 'none' else 'which is enough for it'}"
+    need(met[quorum], f"{count}, which is not enough for it; not checked: {unchecked}")
+    return [f"proved      {count}, {'and it asks for none' if quorum == 'none' else 'which is enough for it'}",
+            *(f"not checked the ML-DSA-44 cosignature of {name}: install cryptography" for name in unchecked)]
 
 def merkle_root(leaves, size, proof):
     """The root of an RFC 9162 tree from some leaves {index: hash} and, left to right, the subtrees without any."""
@@ -257,7 +278,7 @@ def verify(texts, vkey, host, max_age=None, policy=None):
     age = (datetime.now(UTC) - datetime.fromisoformat(at)) / timedelta(hours=1)
     need(max_age is None or -1 / 12 <= age <= max_age <= 1e6, f"not fresh: the map dates from {at}")
     lines = [f"proved      the log signed {size} entries, {record.get('events', 0)} of this host by its map as of {at}"]
-    lines += [] if policy is None else [witnessed(note, vkey, policy)]
+    lines += [] if policy is None else witnessed(note, vkey, policy)
     redacted = {(event["review"], event["part"]) for event in events if event["type"] == "redaction"}
     if complete := kind == "full" or len(pages) > 1:
         reviews, folded = fold(host, events) if events else ({}, {})
@@ -290,7 +311,7 @@ def main():
     parser.add_argument("--policy", type=Path, help="a tlog-policy: demand its quorum of witnesses")
     given = parser.parse_args()
     try:
-        *texts, policy = [path and path.read_text("utf-8") for path in (*given.answer, given.policy)]
+        *texts, policy = [path and path.read_bytes().decode() for path in (*given.answer, given.policy)]
         print("\n".join(verify(texts, given.key, given.host, given.max_age, policy)))
     except Exception as e:  # whatever cannot be read is not proved
         reason = str(e) if isinstance(e, Wrong | exceptions.BadSignatureError) else f"not a readable answer: {e!r}"

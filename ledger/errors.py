@@ -23,6 +23,7 @@
     │                          redaction_repeated, issuer_untrusted, issuer_missing, issuer_changed
     ├── NotProved              a signature, proof or derived value does not hold: signer_unknown, signature_invalid,
     │                          origin_mismatch, cosignature_invalid, cosignature_time, cosignature_refused,
+    │                          cosignature_unchecked,
     │                          quorum_missing, index_out_of_range, index_order, proof_length, hash_length,
     │                          root_mismatch, sub_root_mismatch, map_path_length, map_root_mismatch,
     │                          map_other_unexpected, map_other_elsewhere, map_head_not_last,

@@ -15,6 +15,7 @@ from threading import Lock
 
 from audits.witness.folder import CHECKPOINTS, Step, TrustedLogs, locked, quiet, read_key
 from audits.witness.memory import Cosigned, Logs, Memory, damaged, decode, log_id, read_checkpoint
+from ledger.canon.strict_json import MAX_INTEGER
 from ledger.errors import BadNote, Misconfigured, NotProved, NotStored, StaylogError
 from ledger.log.add_checkpoint import AddCheckpoint
 from ledger.log.checkpoint import Checkpoint
@@ -149,6 +150,9 @@ def judge(request: AddCheckpoint, new: Checkpoint, latest: Checkpoint | None) ->
     if request.old != size:
         why = f"the size that was cosigned last is {size}: prove the growth from there"
         raise NotCosigned(409, "old_size_mismatch", why, size=size)
+    if new.size > MAX_INTEGER:
+        # No JSON reader could say such a size; a first checkpoint of it would lead to nothing that can be proved here.
+        raise NotCosigned(422, "size_too_large", f"this witness cosigns trees of at most {MAX_INTEGER} entries")
     with _refusing(422):
         if latest is None or size == 0:
             if request.proof:

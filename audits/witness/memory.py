@@ -9,7 +9,7 @@ from threading import Lock
 from audits.witness.folder import CHECKPOINTS, Step, TrustedLogs, quiet, read_key, write_durably
 from ledger.errors import BadNote, Misconfigured, NotProved, NotStored, StaylogError
 from ledger.log.add_checkpoint import monitoring_path
-from ledger.log.checkpoint import Checkpoint
+from ledger.log.checkpoint import MAX_SIZE, Checkpoint
 from ledger.log.cosignature import cosignatures
 from ledger.log.note import Note, Verifier
 
@@ -99,7 +99,7 @@ def read_checkpoint(text: str) -> Checkpoint:
     origin, *lines = text.removesuffix("\n").split("\n")
     if len(lines) < 2 or not all((origin, *lines)):
         raise BadNote("checkpoint_malformed", "a checkpoint must have an origin, a size, a root, and no empty line")
-    return replace(Checkpoint.parse(f"origin\n{lines[0]}\n{lines[1]}\n"), origin=origin)
+    return replace(Checkpoint.parse(f"origin\n{lines[0]}\n{lines[1]}\n", MAX_SIZE), origin=origin)
 
 
 def log_id(origin: str) -> str:

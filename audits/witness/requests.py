@@ -13,8 +13,10 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from audits.witness.http import Answer, BoundedServer, refusal
+from ledger.log.note import MAX_CHARACTERS
 
-MAX_BYTES = 1 << 16
+# A note of the longest kind, and a proof of 63 lines.
+MAX_BYTES = MAX_CHARACTERS + 4096
 # What is read and thrown away of a body that is too long, so that its sender gets to read the answer.
 MAX_THROWN_AWAY = 1 << 20
 METHODS = "GET, POST"

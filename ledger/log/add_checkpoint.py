@@ -7,13 +7,14 @@ from hashlib import sha256
 from ledger.canon import base64
 from ledger.canon.strict_json import MAX_INTEGER
 from ledger.errors import BadBase64, BadNote
+from ledger.log.checkpoint import MAX_SIZE
 
 PATH = "add-checkpoint"
 # Of a conflict: the answer is the size that the witness cosigned last.
 SIZE_TYPE = "text/x.tlog.size"
 MAX_PROOF = 63
 
-_OLD = re.compile(r"old (0|[1-9][0-9]{0,15})")
+_OLD = re.compile(r"old (0|[1-9][0-9]{0,18})")
 _SIZE = re.compile(r"(0|[1-9][0-9]{0,15})\n")
 
 
@@ -34,7 +35,7 @@ class AddCheckpoint:
         head, blank, note = text.partition("\n\n")
         first, *lines = head.split("\n")
         old = _OLD.fullmatch(first)
-        if not blank or not old or int(old[1]) > MAX_INTEGER:
+        if not blank or not old or int(old[1]) > MAX_SIZE:
             raise BadNote("request_malformed", "a line `old SIZE`, a proof, a blank line and a checkpoint expected")
         if len(lines) > MAX_PROOF:
             raise BadNote("request_malformed", f"a consistency proof has at most {MAX_PROOF} lines")

@@ -13,7 +13,9 @@ from ledger.canon.strict_json import MAX_INTEGER
 from ledger.errors import BadBase64, BadNote, NotProved
 from ledger.log.note import Note, Verifier, check_key_name, sign
 
-_SIZE = re.compile(r"0|[1-9][0-9]{0,15}")
+_SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
+# What others may write: a 64-bit number with a sign.
+MAX_SIZE = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +28,15 @@ class Checkpoint:
         return f"{self.origin}\n{self.size}\n{base64.encode(self.root)}\n"
 
     @classmethod
-    def parse(cls, text: str) -> "Checkpoint":
+    def parse(cls, text: str, largest: int = MAX_INTEGER) -> "Checkpoint":
+        """Raises BadNote `checkpoint_malformed`, also for a size above `largest`."""
         lines = text.split("\n")
         if len(lines) != 4 or lines[3]:
             raise BadNote("checkpoint_malformed", "a checkpoint must have exactly three lines: origin, size, root")
         origin, size, root = lines[:3]
         try:
             check_key_name(origin)
-            if not _SIZE.fullmatch(size) or int(size) > MAX_INTEGER:
+            if not _SIZE.fullmatch(size) or int(size) > largest:
                 raise BadNote("checkpoint_malformed", f"the size {size[:20]!r} is not a plain decimal number")
             return cls(origin, int(size), base64.decode_hash(root))
         except BadBase64 as error:

@@ -6,14 +6,16 @@ from hashlib import sha256
 
 from nacl.signing import SigningKey
 
-from ledger.canon import base64, ed25519
+from ledger.canon import base64, ed25519, mldsa
 from ledger.errors import BadBase64, BadKey, BadNote, NotProved
 
 ED25519 = 0x01
 COSIGNATURE = 0x04
-# The specification asks readers to take 16 at least; a note cannot make a reader check thousands.
+ML_DSA_44 = 0x06
+# The specification asks readers to take 16 signatures at least, each of nearly 5,000 bytes: 16 of these are 105,000
+# characters of base64. A note cannot make a reader check thousands.
 MAX_SIGNATURES = 64
-MAX_CHARACTERS = 1 << 16
+MAX_CHARACTERS = 1 << 17
 
 # A lone surrogate is no character of UTF-8; text from a command line may bring one.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\ud800-\udfff]")
@@ -30,8 +32,14 @@ class Verifier:
 
     def __post_init__(self) -> None:
         check_key_name(self.name)
-        if self.algorithm not in (ED25519, COSIGNATURE) or len(self.public_key) != 32:
-            raise BadNote("vkey_malformed", "only Ed25519 keys of type 01 (log) and 04 (cosignature) are supported")
+        size = mldsa.KEY_SIZE if self.algorithm == ML_DSA_44 else 32
+        if self.algorithm not in (ED25519, COSIGNATURE, ML_DSA_44) or len(self.public_key) != size:
+            raise BadNote(
+                "vkey_malformed",
+                "only Ed25519 keys of type 01 (log) and 04 (cosignature), and ML-DSA-44 keys of type 06, are supported",
+            )
+        if self.algorithm == ML_DSA_44:
+            return
         try:
             ed25519.check_key(self.public_key)
         except BadKey as error:
@@ -60,8 +68,15 @@ class Verifier:
     def key_id(self) -> bytes:
         return sha256(self.name.encode() + b"\n" + bytes([self.algorithm]) + self.public_key).digest()[:4]
 
+    @property
+    def can_verify(self) -> bool:
+        """False for ML-DSA-44 keys where the extra `pq` is not installed."""
+        return self.algorithm != ML_DSA_44 or mldsa.CAN_VERIFY
+
     def verify(self, message: bytes, signature: bytes) -> bool:
-        return ed25519.verify(self.public_key, message, signature)
+        """Whether the signature is valid. Only for keys that `can_verify`."""
+        verify = mldsa.verify if self.algorithm == ML_DSA_44 else ed25519.verify
+        return verify(self.public_key, message, signature)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from hashlib import sha256
 from ledger.canon import jcs
 from ledger.errors import BadNote, NotProved
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
-from ledger.log.cosignature import Cosignature, cosignatures
-from ledger.log.note import COSIGNATURE, ED25519, MAX_CHARACTERS, Note, Verifier
+from ledger.log.cosignature import Cosignature, cosignatures, unchecked
+from ledger.log.note import COSIGNATURE, ED25519, MAX_CHARACTERS, ML_DSA_44, Note, Verifier
 
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -31,11 +31,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Who of a policy's `asked` witnesses cosigned a checkpoint, and whether these are enough."""
+    """Who of a policy's `asked` witnesses cosigned a checkpoint, and whether these are enough. `unchecked` names those
+    whose cosignatures cannot be verified here, and do not count."""
 
     found: tuple[Cosignature, ...]
     asked: int
     quorum: bool
+    unchecked: tuple[str, ...] = ()
 
     @property
     def agree(self) -> int:
@@ -76,9 +78,10 @@ class Policy:
 
     def agreement(self, note: Note) -> Agreement:
         """Whose cosignatures a note has; one that does not hold rejects it. Whether a log signed is not asked."""
-        found = cosignatures(note, [witness.verifier for witness in self.witnesses.values()])
+        verifiers = [witness.verifier for witness in self.witnesses.values()]
+        found = cosignatures(note, verifiers)
         enough = self.satisfied_by({each.witness for each in found})
-        return Agreement(tuple(found), len(self.witnesses), enough)
+        return Agreement(tuple(found), len(self.witnesses), enough, tuple(unchecked(note, verifiers)))
 
     def verify(self, note: str) -> tuple[Checkpoint, Agreement]:
         """The checkpoint, once a log of this policy signed it and enough of its witnesses cosigned."""
@@ -93,10 +96,10 @@ class Policy:
         checkpoint = open_checkpoint(note, log)
         found = self.agreement(parsed)
         if not found.quorum:
-            raise NotProved(
-                "quorum_missing",
-                f"{found.agree} of {found.asked} witnesses cosigned, which do not make the quorum {self.quorum!r}",
-            )
+            lacks = f"{found.agree} of {found.asked} witnesses cosigned, which do not make the quorum {self.quorum!r}"
+            names = ", ".join(found.unchecked)
+            how = f"; not checked, as the extra pq is not installed: the ML-DSA-44 cosignatures of {names}"
+            raise NotProved("quorum_missing", lacks + (how if names else ""))
         return checkpoint, found
 
     def satisfied_by(self, seen: set[Verifier]) -> bool:
@@ -126,7 +129,7 @@ class Policy:
         if len(arguments) not in (2, 3):
             raise ValueError("witness <name> <vkey> [<url>]")
         name, vkey, *url = arguments
-        verifier = _verifier(vkey, COSIGNATURE)
+        verifier = _verifier(vkey, COSIGNATURE, ML_DSA_44)
         if any(witness.verifier.public_key == verifier.public_key for witness in self.witnesses.values()):
             raise ValueError("one key under two names would count twice")
         self._define(name)
@@ -163,8 +166,8 @@ class Policy:
 _LINES = {"log": Policy._log, "witness": Policy._witness, "group": Policy._group, "quorum": Policy._quorum}
 
 
-def _verifier(vkey: str, algorithm: int) -> Verifier:
+def _verifier(vkey: str, *algorithms: int) -> Verifier:
     verifier = Verifier.parse(vkey)
-    if verifier.algorithm != algorithm:
-        raise ValueError(f"a key of type {algorithm:02x} expected")
+    if verifier.algorithm not in algorithms:
+        raise ValueError(f"a key of type {' or '.join(f'{each:02x}' for each in algorithms)} expected")
     return verifier

@@ -31,11 +31,13 @@ _REFUSALS = {
 
 
 class Contradicted(StaylogError):
-    """`log_behind` or `log_forked`: the witness says that it has cosigned more than we have, or another history. What
-    proves it is `shown`, a checkpoint that our own key signed; without one it is the witness's word."""
+    """`log_behind` or `log_forked`: the witness says that it has cosigned more than we have, or another history of its
+    first `size` entries. What proves it is `shown`, a checkpoint that our own key signed; without one it is the
+    witness's word."""
 
-    def __init__(self, code: str, message: str, shown: Checkpoint | None = None) -> None:
+    def __init__(self, code: str, message: str, size: int, shown: Checkpoint | None = None) -> None:
         super().__init__(code, message)
+        self.size = size
         self.shown = shown
 
 
@@ -66,19 +68,28 @@ class WitnessClient:
             answer = self._ask(PATH, request)
             if answer.status == 200:
                 return self._line(ours.text, answer.body, published.at, now)
-            if answer.status != 409 or answer.media_type != SIZE_TYPE:
+            if answer.status != 409:
                 break
-            known, old = old, self._size(answer.body)
+            known, said = old, self._size(answer.body) if answer.media_type == SIZE_TYPE else None
+            if old == published.size and said in (None, old):
+                # The same size and another root: 409 in tlog-witness 1.0.0, 422 in the drafts after it.
+                raise self._forked(published, old)
+            if said is None:
+                break
+            old = said
             if old > published.size:
                 says = f"says that it has cosigned {old} entries, and we have {published.size}"
-                raise Contradicted("log_behind", f"the witness {self.name} {says}")
+                raise Contradicted("log_behind", f"the witness {self.name} {says}", old)
             if old < known:
                 _logger.warning("the witness %s has forgotten what it cosigned: %d, then %d", self.name, known, old)
         if answer.status == 422:
-            says = f"says that {published.size} entries do not begin with the {old} it cosigned"
-            raise Contradicted("log_forked", f"the witness {self.name} {says}")
+            raise self._forked(published, old)
         reason = _REFUSALS.get(answer.status, f"it answers {answer.status}")
         raise NotProved("cosignature_refused", f"{self.name} does not cosign: {reason}{_said(answer.body)}")
+
+    def _forked(self, published: Published, old: int) -> Contradicted:
+        says = f"says that {published.size} entries do not begin with the {old} it cosigned"
+        return Contradicted("log_forked", f"the witness {self.name} {says}", old)
 
     def shown(self) -> Checkpoint | None:
         """The checkpoint that the witness shows as the last it cosigned, if our own key signed that."""
@@ -93,11 +104,11 @@ class WitnessClient:
         shown = self.shown()
         if shown is not None and shown.size > size:
             what = f"it shows the checkpoint of {shown.size} that this log signed"
-            return Contradicted("log_behind", f"{word.message}; {what}", shown)
+            return Contradicted("log_behind", f"{word.message}; {what}", shown.size, shown)
         if shown is not None and shown.size and self.tree.root(shown.size) != shown.root:
             what = f"it shows another tree of {shown.size} that this log signed"
-            return Contradicted("log_forked", f"{word.message}; {what}", shown)
-        return Contradicted(word.code, f"{word.message}; it shows nothing that proves it")
+            return Contradicted("log_forked", f"{word.message}; {what}", shown.size, shown)
+        return Contradicted(word.code, f"{word.message}; it shows nothing that proves it", word.size)
 
     def _line(self, text: str, body: bytes, head_at: str, now: int) -> str:
         """Its own signature line among those that came."""
@@ -107,6 +118,9 @@ class WitnessClient:
             raise NotProved("cosignature_invalid", f"{self.name} answers with what is no signature: {error}") from None
         # A blank line among what came would make it the end of another text, which the witness may well have signed.
         found = cosignatures(note, [self.verifier]) if note.text == text else []
+        if not self.verifier.can_verify:
+            how = "its ML-DSA-44 cosignatures cannot be checked here: install staylog[pq]"
+            raise NotProved("cosignature_unchecked", f"{self.name} is asked, and {how}")
         if not found:
             raise NotProved("cosignature_invalid", f"{self.name} answers without a signature by its key")
         if not seconds(head_at) - SKEW <= found[0].timestamp <= now + SKEW:

@@ -21,7 +21,8 @@ class ServicePolicy:
 def read_policy(path: Path, log: Verifier) -> ServicePolicy | None:
     """The tlog-policy in the ledger's folder, if there is one and it is of use for this log."""
     try:
-        text = path.read_text("utf-8")
+        # Its bytes as they are: a line that Python made out of a carriage return would be none to other programs.
+        text = path.read_bytes().decode()
         policy = Policy.parse(text)
         for witness in policy.witnesses.values():
             if witness.url is not None:

@@ -1,9 +1,10 @@
 """The witnesses of a log (protocol.md 7): each is asked about every newest checkpoint, in a thread of its own, and its
 cosignatures are stored and served with it. No review ever waits for one: a missing quorum is shown, and that is all.
 
-The exception is a witness that shows what this log's own key signed, and this database does not have: then whoever
-signs next would fork the log (protocol.md 3). At the start its mere word is enough; later it must prove it, because
-this process knows what it signed itself.
+The exception is a witness that has seen another history, or more, than this database has: the next signature would
+fork the log (protocol.md 3). At the start its word is enough. Later its word is enough when it says that the history is
+another one, unless its own cosignature over ours is stored; that it has seen more it must then prove, by what this
+log's own key signed.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from typing import Literal
 from ledger import metrics
 from ledger.canon.times import format_time
 from ledger.clock import Clock
-from ledger.errors import Halted, NotFetched, StaylogError
+from ledger.errors import Halted, Malformed, NotFetched, NotProved, StaylogError
 from ledger.log.checkpoint import Checkpoint
 from ledger.log.cosignature import cosignatures
 from ledger.log.mark import WHAT_TO_DO
@@ -31,7 +32,7 @@ from ledger.store import tables
 from ledger.store.engine import Store
 from ledger.store.rows import Published, insert_rows, published_at, run
 
-Condition = Literal["cosigned", "waiting", "unreachable", "refused", "ahead", "lying", "contradicts"]
+Condition = Literal["cosigned", "waiting", "unreachable", "refused", "unchecked", "ahead", "lying", "contradicts"]
 # Between two tries, at most; and how long a thread sleeps without news.
 LONGEST_PAUSE, IDLE_SECONDS = 60.0, 60.0
 # What a receipt may wait for cosignatures, once the review is in the log.
@@ -41,10 +42,12 @@ GRACE_SECONDS, LOOK_SECONDS = 0.5, 0.005
 RECENT = 16
 
 _KEEP = " ON CONFLICT DO NOTHING"
+_LINE = "SELECT line FROM cosignature WHERE witness = ? AND size = ?"
 _LAST = "SELECT max(size) FROM cosignature WHERE witness = ?"
 _WHAT_IF_IT_LIES = " If you know that the witness is wrong, take it out of the file tlog-policy and start again."
 _STATES: dict[str, Condition] = {
     "cosignature_refused": "refused",
+    "cosignature_unchecked": "unchecked",
     "cosignature_invalid": "lying",
     "cosignature_time": "lying",
     "log_forked": "lying",
@@ -195,11 +198,27 @@ class Witnesses:
                 # Another process is ahead of what this one knew; the next look is at that.
                 return None
             error = client.proved(word, published.size)
-            if error.shown is None or self._is_ours(error.shown):
+            if self._is_ours(error.shown) if error.shown is not None else not self._counts(client, word):
                 raise error from None
             self._failed(client, error, "contradicts")
             return error
         return None
+
+    def _counts(self, client: WitnessClient, word: Contradicted) -> bool:
+        """Whether the mere word of a witness halts a running log: it says that its history is another one from an entry
+        on of which we do not have its own cosignature over ours. Raises NotStored when the tree cannot be read."""
+        if word.code != "log_forked" or word.size == 0:
+            return False
+        with self._store.read() as connection:
+            found = run(connection, _LINE, (str(client.verifier), word.size))
+            ours = published_at(connection, word.size)
+        if not found or ours is None or ours.root != self._reader.tree.root(word.size):
+            return True
+        text = Note.parse(ours.note).text
+        try:
+            return not cosignatures(Note.parse(f"{text}\n{found[0][0]}"), [client.verifier])
+        except (NotProved, Malformed):
+            return True
 
     def _has_cosigned(self, client: WitnessClient, published: Published) -> bool:
         """Whether that is known already: another process may have asked."""

@@ -52,6 +52,24 @@ def test_the_checkpoint_is_a_signed_note(service: Service) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("accepts", "compressed"),
+    [("gzip", True), ("br, GZIP;q=0.5", True), ("*", True), ("*;q=0, gzip", True), ("x-gzip", True),
+     ("", False), ("identity", False), ("gzip;q=0", False), ("gzip; q=0.000, *", False), ("br", False)],
+)  # fmt: skip
+def test_bundles_are_compressed_for_those_who_accept_it(service: Service, accepts: str, compressed: bool) -> None:
+    size = service.get("/v1/log/checkpoint").json()["size"]
+    path = f"/log/tile/entries/000.p/{size}" if size < 256 else "/log/tile/entries/000"
+    plain = service.get(path, **{"Accept-Encoding": "identity"})
+    found = service.get(path, **{"Accept-Encoding": accepts})
+    assert plain.headers["vary"] == found.headers["vary"] == "Accept-Encoding"
+    assert found.headers.get("content-encoding") == ("gzip" if compressed else None)
+    assert (int(found.headers["content-length"]) < len(plain.content)) is compressed
+    assert found.content == plain.content
+    tile = service.get("/log/tile/0/000.p/2", **{"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in tile.headers
+
+
 def test_tiles_and_bundles_are_those_of_the_signed_tree(service: Service) -> None:
     note = service.get("/log/checkpoint").text
     size = open_checkpoint(note, service.ledger.verifier).size

@@ -17,14 +17,14 @@ from nacl.signing import SigningKey
 from audits import standalone_verify
 from audits.report import Report
 from audits.verify import verify_answer, verify_pages
-from ledger.canon import base64
+from ledger.canon import base64, mldsa
 from ledger.cli import main
 from ledger.errors import NotProved, StaylogError
 from ledger.log.cosignature import cosign
 from ledger.log.note import COSIGNATURE, ED25519, Note, Signature, Verifier
 from ledger.log.policy import Policy
+from tests.ledger.log import mldsa_witness, worked_example
 from tests.ledger.log import test_witnessing as witnessing
-from tests.ledger.log import worked_example
 from tests.world import HOSTS, KEY, LOG, ORIGIN, World
 
 HOST = HOSTS[0]
@@ -183,7 +183,7 @@ class TestTheLibrarysCases:
         policy = "\n".join([*lines, "quorum a2499"])
         assert agreement(policy, with_lines(COSIGNED[0])) == (1, 1)
         assert agreement(policy, NOTE) is None
-        assert agreement(policy + "\n# " + "x" * 70_000, with_lines(COSIGNED[0])) is None
+        assert agreement(policy + "\n# " + "x" * 140_000, with_lines(COSIGNED[0])) is None
 
 
 def test_one_key_under_two_names_is_refused() -> None:
@@ -243,7 +243,8 @@ def test_keys_that_no_policy_may_have(name: str, public_key: bytes) -> None:
     [
         (Signature("post.quantum", b"abcd", bytes(2428)).line(), True),
         (Signature("long", b"abcd", bytes(20_000)).line(), True),
-        (Signature("long", b"abcd", bytes(60_000)).line(), False),
+        ("".join(Signature(f"pq{n}.example", b"abcd", bytes(5_000)).line() for n in range(13)), True),
+        (Signature("long", b"abcd", bytes(110_000)).line(), False),
         (Signature("short", b"abcd", b"x").line(), True),
         (Signature("empty", b"abcd", b"").line(), False),
         (Signature("a\x01b", b"abcd", bytes(64)).line(), False),
@@ -257,6 +258,45 @@ def test_keys_that_no_policy_may_have(name: str, public_key: bytes) -> None:
 )
 def test_lines_of_unknown_signers(lines: str, accepted: bool) -> None:
     assert agreement(THREE, with_lines(*COSIGNED[:3]) + lines) == ((3, 3) if accepted else None)
+
+
+PQ_POLICY = f"log {LOG}\nwitness pq {mldsa_witness.WITNESS}\nwitness a {W0}\ngroup two all a pq\nquorum "
+
+
+@pytest.mark.parametrize(("quorum", "expected"), [("two", (2, 2)), ("pq", (2, 2)), ("none", (2, 2))])
+def test_ml_dsa_cosignatures_count(quorum: str, expected: tuple[int, int]) -> None:
+    note = with_lines(COSIGNED[0], mldsa_witness.cosign(TEXT, TIME))
+    assert agreement(f"{PQ_POLICY}{quorum}\n", note) == expected
+    other = mldsa_witness.cosign(TEXT.replace("log", "lug", 1), TIME)
+    assert agreement(f"{PQ_POLICY}none\n", with_lines(other)) is None
+
+
+@pytest.mark.parametrize(("quorum", "expected"), [("two", None), ("pq", None), ("a", (1, 2)), ("none", (1, 2))])
+def test_ml_dsa_cosignatures_that_cannot_be_checked_do_not_count(
+    quorum: str, expected: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mldsa, "CAN_VERIFY", False)
+    monkeypatch.setattr(standalone_verify, "mldsa", None)
+    note = with_lines(COSIGNED[0], mldsa_witness.cosign(TEXT, TIME))
+    assert agreement(f"{PQ_POLICY}{quorum}\n", note) == expected
+    if expected is not None:
+        said = standalone([noted(note)(each) for each in ANSWERS[0]], f"{PQ_POLICY}{quorum}\n")
+        assert said is not None
+        assert any(line.startswith("not checked") and mldsa_witness.NAME in line for line in said)
+
+
+def test_a_carriage_return_hides_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read as a line end, it would turn a comment into `quorum none`; other programs read a comment."""
+    answer, policy = tmp_path / "answer.json", tmp_path / "policy"
+    answer.write_text(json.dumps(ANSWERS[0][0]))
+    policy.write_bytes(f"log {LOG}\n# note\rquorum none\n".encode())
+    arguments = [str(answer), "--key", str(LOG), "--host", HOST, "--policy", str(policy)]
+    done = CliRunner().invoke(main, ["verify", *arguments])
+    assert done.exit_code == 1
+    assert "policy_malformed" in done.output
+    monkeypatch.setattr(sys, "argv", ["standalone_verify.py", *arguments])
+    with pytest.raises(SystemExit, match="Wrong"):
+        standalone_verify.main()
 
 
 def test_a_cosignature_of_another_checkpoint_is_refused() -> None:

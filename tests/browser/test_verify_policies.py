@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.log.note import COSIGNATURE, ED25519, Verifier
+from ledger.log.note import COSIGNATURE, ED25519, Signature, Verifier
 from tests.browser.browser import Browser
 from tests.browser.cosigning import (
     BOTH,
@@ -12,12 +12,14 @@ from tests.browser.cosigning import (
     SECOND,
     SECOND_LOG,
     STRANGER,
+    TEXT,
     W1,
     W2,
     L,
     cosigned,
 )
-from tests.browser.verifying import RECEIPTS, agree, receipt_case
+from tests.browser.verifying import RECEIPTS, agree, receipt_case, reports
+from tests.ledger.log import mldsa_witness
 from tests.ledger.log.test_witnessing import OTHER_LOG, spaced
 from tests.ledger.log.worked_example import LOG, WITNESS
 
@@ -71,8 +73,23 @@ POLICIES = {
     "unknown word": BOTH + "constructor x\nquorum w1",
     "too many words": BOTH + "quorum w1 w2",
     "too few words": f"log\n{W1}\nquorum w1",
-    "long": "#" * 65537 + f"\n{BOTH}quorum w1",
+    "long": "#" * 131073 + f"\n{BOTH}quorum w1",
 }
+
+
+def test_names_ml_dsa_cosignatures_and_does_not_count_them(browser: Browser) -> None:
+    """No browser can check them: Python without the extra pq says the same."""
+    log = RECEIPTS["golden"]["vkey"]
+    note = cosigned(FIRST, mldsa_witness.cosign(TEXT, 1_771_147_800).line())
+    policy = f"{L}\n{W1}\nwitness pq {mldsa_witness.WITNESS}\ngroup both all w1 pq\nquorum "
+    cases = [receipt_case(quorum, note, log, policy + quorum) for quorum in ("w1", "pq", "both")]
+    counted, alone, both = reports(browser, cases)
+    assert [each.verdict for each in (counted, alone, both)] == ["proved", "wrong", "wrong"]
+    for each in (counted, alone, both):
+        assert "Not checked, as this browser does not know ML-DSA-44: the cosignatures of pq" in str(each)
+    short = cosigned(FIRST, Signature(mldsa_witness.NAME, mldsa_witness.WITNESS.key_id, bytes(72)).line())
+    [bad] = reports(browser, [receipt_case("short", short, log, policy + "w1")])
+    assert bad.verdict == "wrong"
 
 
 def test_policies(browser: Browser) -> None:

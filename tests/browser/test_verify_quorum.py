@@ -101,6 +101,26 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+def test_a_policy_with_control_characters_is_not_taken(browser: Browser) -> None:
+    """A text field makes a line of each carriage return: of `# note CR quorum none` it would make a quorum."""
+    crooked = f"log {COTTAGE.key}\n# note\rquorum none\n"
+    with Log(crooked, COTTAGE.documents[0]) as log:
+        Thread(target=log.serve_forever, daemon=True).start()
+        browser.open(f"http://127.0.0.1:{log.server_port}/verify")
+        until(lambda: "control characters" in browser.all("#policy-note")[0].text, 5)
+        assert browser.evaluate("document.querySelector('#policy').value") == ""
+        log.shutdown()
+    paste = (
+        "(text => { const data = new DataTransfer(); data.setData('text/plain', text); const field = "
+        "document.querySelector('#policy'); return field.dispatchEvent(new ClipboardEvent('paste', "
+        "{ clipboardData: data, bubbles: true, cancelable: true })); })"
+    )
+    browser.show(PAGE)
+    for text, taken in ((crooked, False), (crooked.replace("\r", "\x1b"), False), ("# a\r\nquorum none\r\n", True)):
+        assert browser.evaluate(f"{paste}({json.dumps(text)})") is taken
+    assert browser.messages() == []
+
+
 @pytest.mark.parametrize(
     ("cosigners", "own", "state", "says"),
     [
@@ -125,13 +145,12 @@ def test_the_policy_of_the_log_itself_is_taken_and_called_what_it_is(
     lines = [cosign(signed[at > 0], f"w{abs(at)}", keys[abs(at)], 1_771_147_800).line() for at in cosigners]
     answer["proof"]["checkpoint"] = note + "".join(lines)
     named = [f"witness w{at} {Verifier(f'w{at}', COSIGNATURE, bytes(key.verify_key))}" for at, key in keys.items()]
-    # With line ends that a text field has not.
-    policy = "\r\n".join([f"log {COTTAGE.key}", *named, "group both all w1 w2", "quorum both"]) + "\r\n"
+    policy = "\n".join([f"log {COTTAGE.key}", *named, "group both all w1 w2", "quorum both"]) + "\n"
     with Log(policy, json.dumps(answer)) as log:
         Thread(target=log.serve_forever, daemon=True).start()
         browser.open(f"http://127.0.0.1:{log.server_port}/verify")
         until(lambda: bool(browser.evaluate("document.querySelector('#policy').value")), 5)
-        assert browser.evaluate("document.querySelector('#policy').value") == policy.replace("\r", "")
+        assert browser.evaluate("document.querySelector('#policy').value") == policy
         assert "came from the log itself" in browser.all("#policy-note")[0].text
         if own:
             browser.all("#policy")[0].send_keys("# mine")

@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_refused_first(at_five: Witness) -> None:
         b"\xff" + request.encode(),
         request.encode("utf-16"),
         *(request.replace("old 5", f"old{size}") for size in ("", " ", "5", " -5", " +5", " 5 ", " 05", " 0x5", " ٥")),
-        request.replace("old 5", f"old {1 << 53}"),
+        request.replace("old 5", f"old {1 << 63}"),
         request.replace("\n", "\r\n"),
         request.replace("old", "new"),
         f" {request}",
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_refused_first(at_five: Witness) -> None:
                 f"{LOG.origin}\n8\n",
                 f"{LOG.origin}\n08\n{lines[2]}\n",
                 f"{LOG.origin}\n-8\n{lines[2]}\n",
-                f"{LOG.origin}\n{1 << 53}\n{lines[2]}\n",
+                f"{LOG.origin}\n{1 << 63}\n{lines[2]}\n",
                 f"{LOG.origin}\n8\n{base64.encode(bytes(31))}\n",
                 f"{LOG.origin}\n8\n{lines[2]} \n",
                 f"{LOG.origin}\n8\n{lines[2]}\n\nextension\n",
@@ -95,6 +95,22 @@ def test_what_cannot_be_read_is_refused_first(at_five: Witness) -> None:
     codes = {refused(at_five, each) for each in unreadable}
     assert codes == {(400, "request_malformed"), (400, "note_malformed"), (400, "checkpoint_malformed")}
     cosigned(at_five, request)
+
+
+def test_sizes_beyond_what_json_can_say_are_answered_as_the_specification_says(at_five: Witness) -> None:
+    """In the order of tlog-witness: larger than the checkpoint 400, another old size 409, no such growth 422."""
+    request = LOG.request(5, 8)
+    lines = request.split("\n\n", 1)[1].split("\n")
+    huge = LOG.sign(f"{LOG.origin}\n{1 << 53}\n{lines[2]}\n")
+    assert refused(at_five, request.replace("old 5", f"old {1 << 53}")) == (400, "old_too_large")
+    assert refused(at_five, f"old {1 << 53}\n\n{huge}") == (409, "old_size_mismatch")
+    assert refused(at_five, f"old 5\n\n{huge}") == (422, "size_too_large")
+    cosigned(at_five, request)
+
+
+def test_takes_a_note_with_sixteen_long_signatures(at_five: Witness) -> None:
+    long = "".join(Signature(f"pq{n}.example", b"abcd", bytes(4_990)).line() for n in range(15))
+    cosigned(at_five, LOG.request(5, 8) + long)
 
 
 def test_only_trusted_logs_are_known(at_five: Witness, tmp_path: Path) -> None:

@@ -68,6 +68,16 @@ def test_a_witness_key_is_no_log_key() -> None:
     assert refusal.value.code == "signer_unknown"
 
 
+def test_accepts_sixteen_signatures_of_nearly_five_thousand_bytes() -> None:
+    """c2sp.org/signed-note: readers accept 16 signatures at least, and those of the future are that long."""
+    text = str(CHECKPOINT)
+    own = sign(text, "log.example", KEY)
+    others = tuple(Signature(f"witness.example/{n}", b"abcd", bytes(4_990)) for n in range(15))
+    note = Note.parse(str(Note(text, (*own.signatures, *others))))
+    note.require(Verifier("log.example", ED25519, bytes(KEY.verify_key)))
+    assert len(note.signatures) == 16
+
+
 def test_the_number_of_signatures_is_bounded() -> None:
     line = Signature("grease.example", b"abcd", b"x").line()
     assert len(Note.parse("text\n\n" + line * MAX_SIGNATURES).signatures) == MAX_SIGNATURES
@@ -79,7 +89,7 @@ def test_the_number_of_signatures_is_bounded() -> None:
     "note",
     ["", "\n", "\n\n", "text\n", "text\n\n", "text\n\n\n", "text\n\n— a b\n", "text\n\n— a YWI=\n", "text\n\n— a+b YWJjZGVm\n",
      "text\n\n— a  YWJjZGVm\n", "text\n\n— a YWJjZGVm", "text\n\n- a YWJjZGVm\n", "te\txt\n\n— a YWJjZGVm\n", "te\ud800\n\n— a YWJjZGVm\n",
-     "text\n\n— a YWJjZGVm\r\n", "text\n\n— a YWJjZGVm\u2028\n", "x" * 70_000 + "\n\n— a YWJjZGVm\n"],
+     "text\n\n— a YWJjZGVm\r\n", "text\n\n— a YWJjZGVm\u2028\n", "x" * 140_000 + "\n\n— a YWJjZGVm\n"],
 )  # fmt: skip
 def test_malformed_notes(note: str) -> None:
     with pytest.raises(BadNote) as refusal:

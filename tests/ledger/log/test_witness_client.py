@@ -99,7 +99,7 @@ LIES: dict[str, tuple[Says, str]] = {
     "a log it does not know": (lambda _: Reply(404, ""), "cosignature_refused"),
     "broken": (lambda _: Reply(500, "<h1>\x1b[31m Oops</h1>"), "cosignature_refused"),
     "elsewhere": (lambda _: Reply(302, ""), "cosignature_refused"),
-    "without end": (lambda _: Reply(200, "x" * 100_000), "fetch_too_large"),
+    "without end": (lambda _: Reply(200, "x" * 200_000), "fetch_too_large"),
 }
 
 
@@ -128,6 +128,27 @@ def test_one_that_is_down_slow_or_drips(
     ledger = running.ledger
     gone = WitnessClient("w", CROOK, "http://127.0.0.1:1", ledger.verifier, ledger.reader.tree, "staylog/test")
     assert refused(running, gone).code == "fetch_unreachable"
+
+
+@pytest.mark.parametrize("conflict", [Reply(409, ""), Reply(409, "4\n"), Reply(409, "4\n", SIZE_TYPE), Reply(422, "")])
+def test_another_root_at_the_same_size_is_a_fork(
+    running: Running, client: WitnessClient, crook: Crook, conflict: Reply
+) -> None:
+    """As tlog-witness 1.0.0 says it (409, with a body or without), and as its drafts since then do (422)."""
+    crook.says = lambda request: conflict if request.old == 4 else Reply(409, "4\n", SIZE_TYPE)
+    for old in (0, 4):
+        with pytest.raises(Contradicted) as word:
+            ask(running, client, old)
+        assert (word.value.code, word.value.size, word.value.shown) == ("log_forked", 4, None)
+
+
+def test_a_conflict_without_a_size_from_an_older_size_is_no_fork(
+    running: Running, client: WitnessClient, crook: Crook
+) -> None:
+    crook.says = lambda _: Reply(409, "")
+    with pytest.raises(NotProved) as refusal:
+        ask(running, client, 2)
+    assert refusal.value.code == "cosignature_refused"
 
 
 @pytest.mark.parametrize(("status", "code"), [(409, "log_behind"), (422, "log_forked")])
@@ -161,7 +182,7 @@ def test_whoever_says_that_it_has_seen_more_must_show_it(
         ("old 1\n", "`old SIZE`"),
         ("old 01\n\nnote", "`old SIZE`"),
         ("old -1\n\nnote", "`old SIZE`"),
-        ("old 9999999999999999\n\nnote", "`old SIZE`"),
+        (f"old {1 << 63}\n\nnote", "`old SIZE`"),
         ("OLD 1\n\nnote", "`old SIZE`"),
         ("old 1\nAAAA\n\nnote", "32 bytes"),
         ("old 1\nnothing\n\nnote", "base64"),

@@ -10,6 +10,7 @@ from ledger.log.note import Verifier
 from ledger.log.witness_policy import read_policy
 from ledger.store.rows import MAX_WITNESSES
 from tests.ledger.log.crooked import CROOK
+from tests.ledger.log.mldsa_witness import WITNESS as PQ
 from tests.running import Running
 
 
@@ -36,9 +37,21 @@ def test_a_policy_of_no_use_is_refused(running: Running, tmp_path: Path) -> None
     read = read_policy(path, log)
     assert read is not None
     assert (read.text, len(read.meaning.witnesses)) == (path.read_text(), MAX_WITNESSES)
+    # A reader that makes a line feed of it would read another quorum than others do.
+    path.write_bytes(f"log {log}\n# note\rquorum none\n".encode())
+    with pytest.raises(Misconfigured, match="control characters"):
+        read_policy(path, log)
     path.write_bytes(b"\xff")
     with pytest.raises(Misconfigured):
         read_policy(path, log)
+
+
+def test_a_witness_with_an_ml_dsa_key_may_be_named(running: Running, tmp_path: Path) -> None:
+    log, path = running.ledger.verifier, tmp_path / "tlog-policy"
+    path.write_text(f"log {log}\nwitness pq {PQ} http://127.0.0.1:1\nquorum pq\n")
+    read = read_policy(path, log)
+    assert read is not None
+    assert read.meaning.witnesses["pq"].verifier == PQ
 
 
 def _keys(count: int) -> list[bytes]:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from ledger.errors import Unavailable
+from ledger.errors import Halted, Unavailable
 from ledger.log.add_checkpoint import SIZE_TYPE, AddCheckpoint
 from ledger.store.rows import Published
 from tests.ledger.log.crooked import CROOK, Reply, crooked, honest_line, wait_for
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("prompt")
         (lambda _: Reply(200, "— a b\n"), "lying"),
         (lambda request: Reply(200, honest_line(request, 0)), "lying"),
         (lambda _: Reply(403, ""), "refused"),
-        (lambda _: Reply(200, "x" * 100_000), "unreachable"),
+        (lambda _: Reply(200, "x" * 200_000), "unreachable"),
     ],
 )
 def test_a_running_log_survives_a_lying_witness(running: Running, writer: Writer, says: object, becomes: str) -> None:
@@ -36,6 +36,40 @@ def test_a_running_log_survives_a_lying_witness(running: Running, writer: Writer
         crook.says = honest
         wait_for(lambda: state(running) == ("cosigned", 6))
         assert cosigners(running) == {CROOK.name}
+
+
+@pytest.mark.parametrize("conflict", [Reply(409, ""), Reply(422, "")])
+def test_halts_a_running_log_at_the_word_that_its_history_is_another_one(
+    running: Running, writer: Writer, conflict: Reply
+) -> None:
+    """Also of a witness that shows nothing: it has no monitoring address."""
+    with crooked(lambda _: Reply(500, "")) as crook, lied_to(running, crook):
+        ledger = running.ledger
+        crook.says = lambda request: (
+            conflict
+            if f"\n{request.old}\n" in request.note
+            else Reply(409, request.note.split("\n")[1] + "\n", SIZE_TYPE)
+        )
+        running.add(writer.review())
+        wait_for(lambda: ledger.sequencer.halted is not None)
+        assert state(running)[0] == "contradicts"
+        assert ledger.health.reason() is ledger.sequencer.halted
+        with pytest.raises(Halted, match="take it out of the file tlog-policy") as halted:
+            running.add(writer.review())
+        assert halted.value.code == "log_forked"
+        running.settings.tlog_policy.unlink()
+
+
+def test_a_witness_that_contradicts_its_own_cosignature_halts_nothing(running: Running, writer: Writer) -> None:
+    with crooked(lambda _: Reply(500, "")) as crook, lied_to(running, crook):
+        running.add(writer.review())
+        wait_for(lambda: state(running) == ("cosigned", 4))
+        honest, crook.says = crook.says, lambda _: Reply(422, "")
+        running.add(writer.review())
+        wait_for(lambda: state(running) == ("lying", 4))
+        assert running.ledger.sequencer.halted is None
+        crook.says = honest
+        wait_for(lambda: state(running) == ("cosigned", 6))
 
 
 def test_a_slow_witness_holds_up_nothing_but_itself(
