@@ -1,12 +1,13 @@
 """`staylog serve`. What needs the `server` extra is imported when it runs."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from ledger.commands.common import data_options, refusals
-from ledger.commands.network import warn
+from ledger.commands.network import stated_base_url, warn
 from ledger.errors import Misconfigured
 from ledger.settings import DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
 
@@ -45,8 +46,9 @@ def serve(
 ) -> None:
     """Run the service. An empty folder is initialised first.
 
-    The base URL, which statements and problem types name, is STAYLOG_BASE_URL or http://HOST:PORT. Stop it with Ctrl-C:
-    what is queued is finished. Several services may run on one database.
+    The base URL, which statements and problem types name, is STAYLOG_BASE_URL, or the one that the ledger was made
+    with; a new ledger without it is http://HOST:PORT. Stop it with Ctrl-C: what is queued is finished. Several services
+    may run on one database.
 
     \b
       staylog serve --data ./data --port 8080
@@ -61,14 +63,13 @@ def serve(
         from ledger.store.schema import upgrade
 
         proxies = parse_proxies(trusted_proxies)
-        given = os.environ.get("STAYLOG_BASE_URL")
-        url, publishes = given or _local_url(host, port), unanswered == "publish"
-        settings = Settings.of(data, database_url, url, publishes_unanswered=publishes)
-        # Before a log is begun that could not be served.
-        development = from_environment(os.environ, settings.base_url)
-        warn(development)
+        stated, local = stated_base_url(), _local_url(host, port)
+        settings = Settings.of(data, database_url, stated, publishes_unanswered=unanswered == "publish")
         if is_empty(settings):
-            if host in ("0.0.0.0", "::") and not given:  # noqa: S104 (compared, not bound)
+            settings = replace(settings, base_url=stated or local)
+            # Before a log is begun that could not be served.
+            from_environment(os.environ, settings.base_url)
+            if host in ("0.0.0.0", "::") and not stated:  # noqa: S104 (compared, not bound)
                 raise Misconfigured(
                     "settings_invalid",
                     "a new log is named after its address for ever: say which one with STAYLOG_BASE_URL",
@@ -77,10 +78,29 @@ def serve(
             init_folder(settings)
         else:
             upgrade(settings.database_url)
-        ledger = open_ledger(settings, development=development)
+        ledger = open_ledger(settings)
+        _protect(settings)
+        warn(ledger.fetcher.development)
+        _say_base_url(ledger.settings.base_url, ledger.made_as, local)
         if ledger.adopt_policy():
             click.echo("the admission policy has changed; an entry in the log says so")
         run(create_app(ledger, proxies=proxies, limits=limits), host, port)
+
+
+def _protect(settings: Settings) -> None:
+    from ledger.keys import add_checksum
+
+    try:
+        add_checksum(settings.service_keys)
+    except OSError as error:
+        click.echo(f"{settings.service_keys.name} gets no checksum: {error.strerror}", err=True)
+
+
+def _say_base_url(now: str, made_as: str, local: str) -> None:
+    if now != made_as:
+        click.echo(f"the base URL is {now}, as STAYLOG_BASE_URL says; the ledger was made as {made_as}")
+    elif now != local:
+        click.echo(f"the base URL is {now}, as the ledger was made; STAYLOG_BASE_URL can name another one")
 
 
 def _local_url(host: str, port: int) -> str:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nacl.signing import SigningKey
@@ -17,6 +17,7 @@ from ledger.identity.issuers import Registries, Registry
 from ledger.identity.resolution import Resolution
 from ledger.identity.status import StatusLists
 from ledger.identity.watch import Watch
+from ledger.key_fingerprints import fingerprints
 from ledger.keys import ServiceKeys, read_log_key, read_service_keys, write_log_key, write_service_keys
 from ledger.log.census import Census
 from ledger.log.drafts import make_draft
@@ -34,11 +35,12 @@ from ledger.net.development import Development, from_environment
 from ledger.net.fetch import Fetcher, user_agent
 from ledger.reviews.desk import Desk
 from ledger.reviews.worker import Worker
-from ledger.settings import Settings, origin_of
+from ledger.settings import Settings, base_url_of, origin_of
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
 from ledger.store.rows import newest_published, read_entries, read_head
 from ledger.store.schema import migrate, require_newest
+from ledger.store.setting import Setting, read_setting, write_setting
 
 
 @dataclass(slots=True)
@@ -60,6 +62,8 @@ class Ledger:
     witnesses: Witnesses
     census: Census
     health: Health
+    # The base URL that it was made with; `settings` have the one that it has now.
+    made_as: str
 
     @property
     def origin(self) -> str:
@@ -141,6 +145,9 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
         if begun is None:
             adopted = policy.hash_of(policy.document(publishes_unanswered=settings.publishes_unanswered))
             genesis = {"origin": origin, "policy": adopted, "previous": previous}
+            own = fingerprints(read_service_keys(settings.service_keys))
+            with store.write() as connection:
+                write_setting(connection, Setting(settings.base_url, own))
             begin_log(store, make_draft("genesis", genesis), format_time(clock()))
         Publisher(store, origin, key, mark).publish()
     finally:
@@ -166,16 +173,20 @@ def open_ledger(
     far as its mark and its witnesses know. `development` is by default what the environment says."""
     if is_empty(settings):
         raise Misconfigured("not_initialised", f"{settings.data.name} has no ledger: run `staylog init`")
-    if development is None:
-        development = from_environment(os.environ, settings.base_url)
     origin, key = read_log_key(settings.log_key)
-    verifier, agent = Verifier(origin, ED25519, bytes(key.verify_key)), user_agent(settings.base_url)
+    verifier = Verifier(origin, ED25519, bytes(key.verify_key))
     tlog_policy = read_policy(settings.tlog_policy, verifier)
     keys = read_service_keys(settings.service_keys)
     store = Store(settings.database_url)
     try:
         require_newest(store)
         _check_origin(store, origin)
+        made_as = _made_as(store, origin, keys)
+        if not settings.base_url_stated:
+            settings = replace(settings, base_url=made_as)
+        if development is None:
+            development = from_environment(os.environ, settings.base_url)
+        agent = user_agent(settings.base_url)
         publisher = Publisher(store, origin, key, MarkFile(settings.mark), on_step)
         reader = Reader(store)
         witnesses = Witnesses(store, reader, verifier, tlog_policy, clock, agent)
@@ -193,7 +204,25 @@ def open_ledger(
     watch = Watch(store, registries, archive, fetcher, clock)
     log = (store, sequencer, reader, registries)
     census = Census(reader)
-    return Ledger(settings, verifier, keys, *log, limiter, clock, fetcher, archive, watch, witnesses, census, health)
+    asks = (fetcher, archive, watch, witnesses)
+    return Ledger(settings, verifier, keys, *log, limiter, clock, *asks, census, health, made_as)
+
+
+def _made_as(store: Store, origin: str, keys: ServiceKeys) -> str:
+    """The base URL that the ledger was made with; one of an earlier version, the one that its origin comes from. Raises
+    Misconfigured when `keys` are not the ledger's own."""
+    with store.read() as connection:
+        found = read_setting(connection)
+    known = found.service_keys if found else None
+    kept = Setting(found.base_url if found else base_url_of(origin), fingerprints(keys, known))
+    if kept != found:
+        with store.write() as connection:
+            # Another service may have been faster.
+            found = read_setting(connection)
+            known = found.service_keys if found else None
+            kept = replace(kept, service_keys=fingerprints(keys, known))
+            write_setting(connection, kept)
+    return kept.base_url
 
 
 def _check_origin(store: Store, origin: str) -> None:

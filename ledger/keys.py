@@ -1,7 +1,9 @@
 """Key files, readable by their owner only.
 
 A ledger has two. The log key is in the text form of Go's note package (`PRIVATE+KEY+<name>+<id>+<base64>`), so that
-other tools can read it. The service keys are one JSON object: the statements key, the booking key and the peppers.
+other tools can read it. The service keys are one JSON object: the statements key, the booking key, the peppers, and a
+checksum over these. Other secrets than before would go unnoticed: the log key is checked against its own log, the
+service keys against their fingerprints in the database (`ledger.key_fingerprints`).
 Issuers, guests and hosts have one key each, a W3C Multikey secret in multibase.
 """
 
@@ -10,17 +12,19 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from nacl.signing import SigningKey
 
-from ledger.canon import base64, multikey, strict_json
+from ledger.canon import base64, jcs, multikey, strict_json
 from ledger.errors import Malformed, Misconfigured
 from ledger.log.mark import sync_folder
 from ledger.log.note import ED25519, Verifier
 
 _PREFIX = "PRIVATE+KEY+"
 _SECRET_SIZE = 32
+_CHECKSUM = "sha256"
 _PEPPER_ID = re.compile(r"p[1-9][0-9]{0,5}")
 
 
@@ -96,17 +100,30 @@ def read_service_keys(path: Path) -> ServiceKeys:
     text = _read(path)
     try:
         given = strict_json.loads(text)
+        # Files of earlier versions have none.
+        checked = _CHECKSUM in given
         keys = ServiceKeys(
             multikey.decode_secret(given["statements"]),
             base64.decode_hash(given["booking"]),
             Peppers({key_id: base64.decode_hash(pepper) for key_id, pepper in given["peppers"].items()}),
         )
-        # Nothing else stands in it, and every pepper has a number.
-        if not all(map(_PEPPER_ID.fullmatch, keys.peppers.by_id or [""])) or _encode(keys) != text:
+        # Nothing else stands in it, the checksum is right, and every pepper has a number.
+        if not all(map(_PEPPER_ID.fullmatch, keys.peppers.by_id or [""])) or _encode(keys, checked=checked) != text:
             raise ValueError
     except (Malformed, ValueError, KeyError, TypeError, AttributeError):
-        raise Misconfigured("key_unreadable", f"{path.name} does not hold the keys of a service") from None
+        raise Misconfigured(
+            "key_unreadable",
+            f"{path.name} does not hold the keys of a service, or was damaged: bring it back from a backup",
+        ) from None
     return keys
+
+
+def add_checksum(path: Path) -> None:
+    """Give a file of an earlier version its checksum. Raises Misconfigured as `read_service_keys`, OSError when the
+    folder cannot be written."""
+    keys = read_service_keys(path)
+    if _CHECKSUM not in strict_json.loads(_read(path)):
+        _write(path, _encode(keys), replace=True)
 
 
 def rotate_pepper(path: Path) -> Peppers:
@@ -118,15 +135,14 @@ def rotate_pepper(path: Path) -> Peppers:
     return peppers
 
 
-def _encode(keys: ServiceKeys) -> str:
-    return json.dumps(
-        {
-            "statements": multikey.encode_secret(keys.statements),
-            "booking": base64.encode(keys.booking),
-            "peppers": {key_id: base64.encode(pepper) for key_id, pepper in keys.peppers.by_id.items()},
-        },
-        indent=1,
-    )
+def _encode(keys: ServiceKeys, *, checked: bool = True) -> str:
+    secrets = {
+        "statements": multikey.encode_secret(keys.statements),
+        "booking": base64.encode(keys.booking),
+        "peppers": {key_id: base64.encode(pepper) for key_id, pepper in keys.peppers.by_id.items()},
+    }
+    checksum = {_CHECKSUM: sha256(jcs.dumps(secrets)).hexdigest()} if checked else {}
+    return json.dumps(secrets | checksum, indent=1)
 
 
 def _write(path: Path, text: str, *, replace: bool = False) -> None:

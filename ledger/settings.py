@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ledger.errors import Misconfigured
 
@@ -17,25 +19,28 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`base_url` is how the world reaches the service; statements and problem types name it. `publishes_unanswered` is
-    whether reviews are published whose hosts never answered: a part of the policy."""
+    """`base_url` is how the world reaches the service; statements and problem types name it. Where it was not
+    `base_url_stated`, a ledger that exists keeps the one that it was made with. `publishes_unanswered` is whether
+    reviews are published whose hosts never answered: a part of the policy."""
 
     data: Path
     database_url: str
     base_url: str
     publishes_unanswered: bool = True
+    base_url_stated: bool = True
 
     @classmethod
     def of(
         cls,
         data: Path,
         database_url: str | None = None,
-        base_url: str = DEFAULT_BASE_URL,
+        base_url: str | None = None,
         *,
         publishes_unanswered: bool = True,
     ) -> "Settings":
         where = database_url or f"sqlite:///{data / 'ledger.db'}"
-        return cls(data, where, check_base_url(base_url), publishes_unanswered)
+        checked = check_base_url(base_url or DEFAULT_BASE_URL)
+        return cls(data, where, checked, publishes_unanswered, base_url is not None)
 
     @property
     def log_key(self) -> Path:
@@ -67,6 +72,15 @@ def check_base_url(url: str) -> str:
     return url
 
 
+def is_loopback(base_url: str) -> bool:
+    """Whether only this machine reaches the service."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def service_did(base_url: str) -> str:
     """The service as a did:web; its document is at /.well-known/did.json."""
     return "did:web:" + base_url.partition("://")[2].replace(":", "%3A")
@@ -75,3 +89,9 @@ def service_did(base_url: str) -> str:
 def origin_of(base_url: str) -> str:
     """The log's name for ever: the base URL without its scheme, and /log."""
     return base_url.partition("://")[2] + "/log"
+
+
+def base_url_of(origin: str) -> str:
+    """The base URL that `origin_of` most likely made `origin` from: https, or http on this machine alone."""
+    rest = origin.removesuffix("/log")
+    return f"http://{rest}" if is_loopback(f"http://{rest}") else f"https://{rest}"

@@ -154,7 +154,7 @@ def _statements(url: str) -> bytes:
     store = Store(url)
 
     def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        if statement.lstrip().startswith(("ALTER", "CREATE", "INSERT")):
+        if statement.lstrip().startswith(("ALTER", "CREATE", "INSERT", "UPDATE")):
             made.append(statement)
 
     with store.write() as connection:

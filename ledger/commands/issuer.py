@@ -17,7 +17,7 @@ from rich.table import Table
 from ledger.canon.times import parse_time
 from ledger.clock import utc_now
 from ledger.commands.common import data_options, refusals
-from ledger.commands.network import own_base_url, warn
+from ledger.commands.network import stated_base_url, warn
 from ledger.errors import Misconfigured
 from ledger.log.members import IDV_LEVELS, ROLES
 from ledger.settings import Settings
@@ -199,7 +199,7 @@ def _ledger(data: Path, database_url: str | None) -> Iterator["Ledger"]:
     """An open ledger for one command."""
     from ledger.folder import open_ledger
 
-    ledger = open_ledger(Settings.of(data, database_url, own_base_url()))
+    ledger = open_ledger(Settings.of(data, database_url, stated_base_url()))
     try:
         yield ledger
     finally:

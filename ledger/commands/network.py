@@ -12,18 +12,20 @@ if TYPE_CHECKING:
     from ledger.net.fetch import Fetcher
 
 
-def own_base_url() -> str:
-    """How the world reaches the ledger of whoever runs the command, as the environment says."""
-    return check_base_url(os.environ.get("STAYLOG_BASE_URL") or DEFAULT_BASE_URL)
+def stated_base_url() -> str | None:
+    """How the world reaches the operator's own ledger, if the environment says; else the ledger itself knows."""
+    stated = os.environ.get("STAYLOG_BASE_URL")
+    return check_base_url(stated) if stated else None
 
 
 def command_fetcher() -> "Fetcher":
     from ledger.net.development import from_environment
     from ledger.net.fetch import Fetcher, user_agent
 
-    development = from_environment(os.environ, own_base_url())
+    base_url = stated_base_url() or DEFAULT_BASE_URL
+    development = from_environment(os.environ, base_url)
     warn(development)
-    return Fetcher(user_agent(own_base_url()), development)
+    return Fetcher(user_agent(base_url), development)
 
 
 def warn(development: "Development") -> None:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from ledger.errors import Misconfigured, NotAccepted
 from ledger.net.guard import check_url
+from ledger.settings import is_loopback
 
 HOSTS, CA = "STAYLOG_DEV_HOSTS", "STAYLOG_DEV_CA"
 
@@ -47,20 +47,12 @@ def from_environment(environment: Mapping[str, str], base_url: str) -> Developme
     hosts, ca = environment.get(HOSTS), environment.get(CA)
     if not hosts and not ca:
         return NONE
-    if not _is_loopback(base_url):
+    if not is_loopback(base_url):
         raise Misconfigured(
             "development_refused",
             f"{HOSTS} and {CA} are for a developer's own machine, and {base_url} is not: unset them",
         )
     return Development(_read_hosts(Path(hosts)) if hosts else {}, _check_ca(Path(ca)) if ca else None)
-
-
-def _is_loopback(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _read_hosts(path: Path) -> dict[str, tuple[str, int]]:

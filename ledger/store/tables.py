@@ -34,6 +34,15 @@ log_head = Table(
     Column("at", Text, nullable=False),
     CheckConstraint("one = 1", name="log_head_one"),
 )
+# What the ledger was made with: its base URL, and fingerprints of its service.key
+setting = Table(
+    "setting",
+    metadata,
+    Column("one", Key, primary_key=True, autoincrement=False),
+    Column("base_url", Text, nullable=False),
+    Column("service_keys", Text, nullable=False),
+    CheckConstraint("one = 1", name="setting_one"),
+)
 # Every signed checkpoint; being here is being published
 checkpoint = Table(
     "checkpoint",

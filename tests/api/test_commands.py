@@ -1,6 +1,9 @@
 """`staylog serve`, where it refuses to start; that it serves is shown by test_edge and test_docs."""
 
 import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -94,3 +97,21 @@ def test_what_becomes_of_what_nobody_answered_is_one_of_two(tmp_path: Path) -> N
     done = serve(tmp_path / "data", "--unanswered", "forget")
     assert (done.exit_code, "'publish', 'reject'" in done.output) == (2, True)
     assert is_empty(Settings.of(tmp_path / "data"))
+
+
+def test_a_ledger_that_is_served_without_its_base_url_keeps_it_and_says_so(tmp_path: Path) -> None:
+    init_folder(Settings.of(tmp_path / "data", None, "https://ledger.example"))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(Path(sys.executable).with_name("staylog")), "serve", "--data", str(tmp_path / "data")]
+    said = []
+    with subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        for line in server.stdout:
+            said.append(line)
+            if "listens on" in line:
+                break
+        document = httpx.get(f"http://127.0.0.1:{port}/.well-known/did.json", trust_env=False).json()
+        server.terminate()
+    assert document["id"] == "did:web:ledger.example"
+    assert any("the base URL is https://ledger.example, as the ledger was made" in line for line in said)

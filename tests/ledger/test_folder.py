@@ -1,5 +1,6 @@
 """A folder becomes a ledger once, goes on after a crash, and is not confused with another."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,10 @@ from ledger import policy
 from ledger.canon import base64
 from ledger.errors import Misconfigured, StaylogError
 from ledger.folder import init_folder, is_empty, open_ledger
-from ledger.keys import read_service_keys, write_log_key, write_service_keys
+from ledger.keys import read_service_keys, rotate_pepper, write_log_key, write_service_keys
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import parse_entry
-from ledger.settings import Settings, origin_of
+from ledger.settings import Settings, base_url_of, origin_of
 from tests.running import Running, Writer
 
 
@@ -126,6 +127,74 @@ def test_secrets_are_not_in_the_database(tmp_path: Path) -> None:
         assert hidden not in stored
         assert base64.encode(hidden).encode() not in stored
     assert settings.data.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_service_keys_of_another_ledger_are_refused(running: Running, tmp_path: Path) -> None:
+    """They would recognise no guest and no booking: the same stay could be reviewed twice."""
+    path = running.settings.service_keys
+    own = path.read_bytes()
+    running.ledger.close()
+    path.unlink()
+    write_service_keys(path)
+    assert refusal(running.settings) == "key_mismatch"
+    path.write_bytes(own)
+    running.open()
+
+
+def test_service_keys_from_before_a_rotation_are_refused(running: Running) -> None:
+    path = running.settings.service_keys
+    older = path.read_bytes()
+    rotate_pepper(path)
+    # A rotation counts from the next start on.
+    running.reopen().close()
+    newer = path.read_bytes()
+    path.write_bytes(older)
+    with pytest.raises(Misconfigured, match="lacks pepper p2") as refused:
+        open_ledger(running.settings)
+    assert refused.value.code == "key_mismatch"
+    path.write_bytes(newer)
+    running.open()
+
+
+def test_a_deleted_pepper_that_comes_back_must_be_the_same(running: Running) -> None:
+    path = running.settings.service_keys
+    rotate_pepper(path)
+    given = json.loads(path.read_text())
+    for p1, code in ((None, None), (base64.encode(bytes(32)), "key_mismatch"), (given["peppers"]["p1"], None)):
+        running.ledger.close()
+        peppers = {"p1": p1} if p1 else {}
+        secrets = {name: given[name] for name in ("statements", "booking")}
+        text = json.dumps(secrets | {"peppers": peppers | {"p2": given["peppers"]["p2"]}}, indent=1)
+        path.write_text(text + "\n")
+        if code is not None:
+            assert refusal(running.settings) == code
+        else:
+            running.open()
+
+
+def test_a_ledger_keeps_the_base_url_that_it_was_made_with(tmp_path: Path, database_url: str) -> None:
+    made = Settings.of(tmp_path / "data", database_url, "https://ledger.example")
+    init_folder(made)
+    for stated, now in ((None, "https://ledger.example"), ("https://new.example", "https://new.example")):
+        ledger = open_ledger(Settings.of(tmp_path / "data", database_url, stated))
+        assert (ledger.settings.base_url, ledger.made_as) == (now, "https://ledger.example")
+        assert ledger.desk().domain == now
+        ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("origin", "base_url"),
+    [
+        ("ledger.example/log", "https://ledger.example"),
+        ("ledger.example:8443/log", "https://ledger.example:8443"),
+        ("127.0.0.1:8080/log", "http://127.0.0.1:8080"),
+        ("localhost/log", "http://localhost"),
+        ("[::1]:8080/log", "http://[::1]:8080"),
+    ],
+)
+def test_the_base_url_of_an_older_folder_follows_from_its_origin(origin: str, base_url: str) -> None:
+    assert base_url_of(origin) == base_url
+    assert origin_of(base_url) == origin
 
 
 def test_a_mistyped_base_url_is_refused_before_anything_is_made(tmp_path: Path) -> None:

@@ -57,9 +57,23 @@ def test_after_an_old_pepper_was_forgotten_its_number_is_not_given_again(tmp_pat
     write_service_keys(path)
     rotate_pepper(path)
     given = json.loads(path.read_text())
-    del given["peppers"]["p1"]
+    # Edited by hand: the checksum goes as well, and comes back with the next rotation.
+    del given["peppers"]["p1"], given["sha256"]
     path.write_text(json.dumps(given, indent=1) + "\n")
     assert rotate_pepper(path).by_id.keys() == {"p2", "p3"}
+
+
+def test_every_flipped_bit_of_the_service_keys_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "service.key"
+    write_service_keys(path)
+    data = path.read_bytes()
+    for bit in range(len(data) * 8):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises(Misconfigured) as refused:
+            read_service_keys(path)
+        assert refused.value.code == "key_unreadable"
 
 
 @pytest.mark.parametrize(
