@@ -47,8 +47,8 @@ def serve(
     """Run the service. An empty folder is initialised first.
 
     The base URL, which statements and problem types name, is STAYLOG_BASE_URL, or the one that the ledger was made
-    with; a new ledger without it is http://HOST:PORT. Stop it with Ctrl-C: what is queued is finished. Several services
-    may run on one database.
+    with. Without either, or when that is a loopback address, it is http://HOST:PORT. Stop it with Ctrl-C: what is
+    queued is finished. Several services may run on one database.
 
     \b
       staylog serve --data ./data --port 8080
@@ -78,10 +78,10 @@ def serve(
             init_folder(settings)
         else:
             upgrade(settings.database_url)
-        ledger = open_ledger(settings)
+        ledger = open_ledger(settings, served_at=local)
         _protect(settings)
         warn(ledger.fetcher.development)
-        _say_base_url(ledger.settings.base_url, ledger.made_as, local)
+        _say_base_url(ledger.settings, ledger.made_as, local)
         if ledger.adopt_policy():
             click.echo("the admission policy has changed; an entry in the log says so")
         run(create_app(ledger, proxies=proxies, limits=limits), host, port)
@@ -96,10 +96,11 @@ def _protect(settings: Settings) -> None:
         click.echo(f"{settings.service_keys.name} gets no checksum: {error.strerror}", err=True)
 
 
-def _say_base_url(now: str, made_as: str, local: str) -> None:
-    if now != made_as:
+def _say_base_url(settings: Settings, made_as: str, local: str) -> None:
+    now = settings.base_url
+    if settings.base_url_stated and now != made_as:
         click.echo(f"the base URL is {now}, as STAYLOG_BASE_URL says; the ledger was made as {made_as}")
-    elif now != local:
+    elif not settings.base_url_stated and now != local:
         click.echo(f"the base URL is {now}, as the ledger was made; STAYLOG_BASE_URL can name another one")
 
 

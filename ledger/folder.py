@@ -35,7 +35,7 @@ from ledger.net.development import Development, from_environment
 from ledger.net.fetch import Fetcher, user_agent
 from ledger.reviews.desk import Desk
 from ledger.reviews.worker import Worker
-from ledger.settings import Settings, base_url_of, origin_of
+from ledger.settings import Settings, base_url_of, is_loopback, origin_of
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
 from ledger.store.rows import newest_published, read_entries, read_head
@@ -168,9 +168,11 @@ def open_ledger(
     on_step: Callable[[str], None] = lambda _: None,
     max_batch: int = MAX_BATCH,
     development: Development | None = None,
+    served_at: str | None = None,
 ) -> Ledger:
     """The ledger of a folder, checked: its key is the log's, and nothing newer than its database was ever signed, as
-    far as its mark and its witnesses know. `development` is by default what the environment says."""
+    far as its mark and its witnesses know. `development` is by default what the environment says. `served_at` is the
+    base URL of a ledger that was made for this machine alone, unless `settings` state one."""
     if is_empty(settings):
         raise Misconfigured("not_initialised", f"{settings.data.name} has no ledger: run `staylog init`")
     origin, key = read_log_key(settings.log_key)
@@ -183,7 +185,7 @@ def open_ledger(
         _check_origin(store, origin)
         made_as = _made_as(store, origin, keys)
         if not settings.base_url_stated:
-            settings = replace(settings, base_url=made_as)
+            settings = replace(settings, base_url=(is_loopback(made_as) and served_at) or made_as)
         if development is None:
             development = from_environment(os.environ, settings.base_url)
         agent = user_agent(settings.base_url)

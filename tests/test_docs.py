@@ -57,9 +57,11 @@ def serving(folder: Path, *arguments: str) -> Iterator[str]:
         for line in server.stdout:
             if "listens on" in line:
                 break
-        yield f"http://127.0.0.1:{port}"
-        server.terminate()
-        rest = server.stdout.read()
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            rest = server.stdout.read()
         # It finishes, then ends as whoever sent the signal expects.
         assert server.wait(30) == -signal.SIGTERM, rest
         assert "Traceback" not in rest

@@ -176,9 +176,21 @@ def test_a_ledger_keeps_the_base_url_that_it_was_made_with(tmp_path: Path, datab
     made = Settings.of(tmp_path / "data", database_url, "https://ledger.example")
     init_folder(made)
     for stated, now in ((None, "https://ledger.example"), ("https://new.example", "https://new.example")):
-        ledger = open_ledger(Settings.of(tmp_path / "data", database_url, stated))
+        ledger = open_ledger(Settings.of(tmp_path / "data", database_url, stated), served_at="http://127.0.0.1:8080")
         assert (ledger.settings.base_url, ledger.made_as) == (now, "https://ledger.example")
         assert ledger.desk().domain == now
+        ledger.close()
+
+
+def test_a_ledger_made_for_this_machine_alone_moves_with_its_port(tmp_path: Path) -> None:
+    init_folder(Settings.of(tmp_path / "data", None, "http://127.0.0.1:8080"))
+    for stated, served_at, now in (
+        (None, "http://127.0.0.1:9090", "http://127.0.0.1:9090"),
+        (None, None, "http://127.0.0.1:8080"),
+        ("https://ledger.example", "http://127.0.0.1:9090", "https://ledger.example"),
+    ):
+        ledger = open_ledger(Settings.of(tmp_path / "data", None, stated), served_at=served_at)
+        assert ledger.settings.base_url == now
         ledger.close()
 
 
