@@ -33,6 +33,8 @@ from ledger.log.tiles import TileTree
 # it before a text counts as withheld.
 PATIENCE, PAUSE = 3, 1.0
 SAMPLE = 20
+# By how much a log's clock may be ahead of ours.
+SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,10 @@ class Audit:
     def _require_young(self, at: str | None) -> None:
         """A log says that it is alive, once a day at least."""
         longest = self._options.max_age
-        if longest is not None and (at is None or self._clock() - parse_time(at) > longest):
+        if longest is not None and at is not None and parse_time(at) - self._clock() > SKEW:
+            # A head from the future would stay young for ever.
+            self.findings.miss(f"what has happened lately: the newest map head is of {at}, which is still to come")
+        elif longest is not None and (at is None or self._clock() - parse_time(at) > longest):
             self.findings.miss(f"what has happened lately: the newest map head is of {at or 'nobody knows when'}")
 
     def _hold_against_the_rest(self, audited: Audited) -> Audited:

@@ -202,6 +202,18 @@ def test_a_log_that_stands_still_is_told_to_who_wants_to_know(forger: Forger) ->
     assert "2026-06-01T12:00:00Z" in found.unchecked[0]
 
 
+def test_a_head_from_the_future_is_told_to_those_who_ask_for_a_young_one(forger: Forger) -> None:
+    """It would stay young for ever. Two clocks may differ by five minutes, as in all verifiers."""
+    asked = Options(max_age=timedelta(hours=25))
+    forger.clock.forward(minutes=-5)
+    require_clean(audit(forger, options=asked))
+    forger.clock.forward(seconds=-1)
+    found = audit(forger, options=asked)
+    assert (found.found, found.verdict) == ([], "incomplete")
+    assert "2026-06-01T12:00:00Z, which is still to come" in found.unchecked[0]
+    require_clean(audit(forger))
+
+
 def test_texts_that_nobody_gets_are_not_asked_for_a_thousand_times(writer: Writer) -> None:
     forger, asked = Forger(), list[str]()
     forger.head()
