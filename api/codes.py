@@ -125,6 +125,14 @@ CODES: dict[str, Code] = {
         "Storage unavailable",
         "The database does not answer. Nothing was acknowledged; try again after the time in Retry-After.",
     ),
+    "clock_unconfirmed": Code(
+        503,
+        "Clock not confirmed",
+        "The service's clock is further ahead than the time that has really passed explains, or the service was away "
+        "for more than a day. An entry that is dated ahead would hold the log's time there, so nothing is added and "
+        "nothing is decided until the clock is corrected, a witness confirms it, or the operator does "
+        "(--accept-clock). What is published can be read. Send the same again after the time in Retry-After.",
+    ),
     "log_behind": Code(
         503,
         "Log behind its own signature",

@@ -2,14 +2,15 @@
 
 import os
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import click
 
-from ledger.commands.common import data_options, refusals
+from ledger.commands.common import accept_clock_option, data_options, refusals
 from ledger.commands.network import stated_base_url, warn
 from ledger.errors import Misconfigured
-from ledger.settings import DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
+from ledger.settings import CLOCK_BOUND, DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
 
 
 @click.command()
@@ -41,8 +42,28 @@ from ledger.settings import DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
     help="What becomes of reviews whose hosts never say whether the stay was booked: published as unconfirmed, or "
     "rejected. It is part of the policy, and the log says so.",
 )
+@click.option(
+    "--clock-bound",
+    type=click.FloatRange(min=0, min_open=True, max=24 * 365),
+    default=CLOCK_BOUND / timedelta(hours=1),
+    show_default=True,
+    metavar="HOURS",
+    envvar="STAYLOG_CLOCK_BOUND",
+    show_envvar=True,
+    help="How far the clock may be past the last entry at the start. Beyond that nothing is added until a witness or "
+    "--accept-clock confirms it.",
+)
+@accept_clock_option
 def serve(
-    data: Path, database_url: str | None, host: str, port: int, trusted_proxies: str, limits: bool, unanswered: str
+    data: Path,
+    database_url: str | None,
+    host: str,
+    port: int,
+    trusted_proxies: str,
+    limits: bool,
+    unanswered: str,
+    clock_bound: float,
+    accept_clock: bool,
 ) -> None:
     """Run the service. An empty folder is initialised first.
 
@@ -64,7 +85,13 @@ def serve(
 
         proxies = parse_proxies(trusted_proxies)
         stated, local = stated_base_url(), _local_url(host, port)
-        settings = Settings.of(data, database_url, stated, publishes_unanswered=unanswered == "publish")
+        settings = Settings.of(
+            data,
+            database_url,
+            stated,
+            publishes_unanswered=unanswered == "publish",
+            clock_bound=timedelta(hours=clock_bound),
+        )
         if is_empty(settings):
             settings = replace(settings, base_url=stated or local)
             # Before a log is begun that could not be served.
@@ -78,7 +105,7 @@ def serve(
             init_folder(settings)
         else:
             upgrade(settings.database_url)
-        ledger = open_ledger(settings, served_at=local)
+        ledger = open_ledger(settings, served_at=local, accept_clock=accept_clock)
         _protect(settings)
         warn(ledger.fetcher.development)
         _say_base_url(ledger.settings, ledger.made_as, local)

@@ -14,6 +14,7 @@ from api.caching import MINUTES
 from api.openapi import responses
 from api.shapes import Health, SchemaList, TrustedIssuer, TrustedIssuers
 from ledger.canon import multikey
+from ledger.canon.times import parse_time
 from ledger.errors import NotFound
 from ledger.folder import Ledger
 from ledger.settings import service_did
@@ -25,17 +26,19 @@ CONTEXT_TYPE = "application/ld+json"
 @get(
     "/health",
     response_headers={"Cache-Control": "no-store"},
-    responses=responses("log_behind", "log_forked", "log_damaged", "storage_full", limited=False),
+    responses=responses("log_behind", "log_forked", "log_damaged", "storage_full", "clock_unconfirmed", limited=False),
     sync_to_thread=False,
     tags=["service"],
 )
 def health(ledger: NamedDependency[Ledger]) -> Health:
-    """Whether the log takes part: 503 with the reason when it refuses to sign, or its database does not answer."""
+    """Whether the log takes part: 503 with the reason when it refuses to sign, its database does not answer, or its
+    clock is not confirmed."""
     trouble = ledger.sequencer.halted or ledger.health.reason() or ledger.reader.trouble
     if trouble is not None:
         raise type(trouble)(trouble.code, trouble.message)
     newest = ledger.reader.published
-    return Health("ok", newest.size, ledger.origin, newest.at)
+    ahead = parse_time(newest.at) - ledger.clock()
+    return Health("ok", newest.size, ledger.origin, newest.at, max(0, int(ahead.total_seconds())))
 
 
 @get(

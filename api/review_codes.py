@@ -100,6 +100,13 @@ REVIEWS: dict[str, tuple[int, str, str]] = {
         "A review is taken once the day of check-out is over in the listing's time zone; where that is not known, once "
         "it is over everywhere on Earth (UTC-12). Send the same review then, signed anew.",
     ),
+    "log_time_ahead": (
+        422,
+        "The log's time is ahead",
+        "The response came in good time, and cannot be entered: an earlier entry is dated ahead, no entry is dated "
+        "before the one in front of it, and by the log's time the 30 days are over. Keep the signed refusal: it shows "
+        "that the response came in time.",
+    ),
     "too_late": (422, "Too long ago", "A stay can be reviewed for 365 days after check-out."),
     "booking_unverifiable": (
         422,

@@ -18,6 +18,9 @@ class Health(Struct, frozen=True):
     size: Count
     origin: str
     published_at: str
+    log_time_ahead: Annotated[
+        int, Meta(ge=0, description="By how many seconds the log's time is ahead of the clock; 0 as a rule.")
+    ]
 
 
 class LatestCheckpoint(Struct, frozen=True):

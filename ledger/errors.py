@@ -23,7 +23,7 @@
     │                          redaction_repeated, issuer_untrusted, issuer_missing, issuer_changed
     ├── NotProved              a signature, proof or derived value does not hold: signer_unknown, signature_invalid,
     │                          origin_mismatch, cosignature_invalid, cosignature_time, cosignature_refused,
-    │                          cosignature_unchecked,
+    │                          cosignature_unchecked, log_time_ahead,
     │                          quorum_missing, index_out_of_range, index_order, proof_length, hash_length,
     │                          root_mismatch, sub_root_mismatch, map_path_length, map_root_mismatch,
     │                          map_other_unexpected, map_other_elsewhere, map_head_not_last,
@@ -53,7 +53,7 @@
     │                          fetch_timeout, fetch_status, fetch_redirected, fetch_too_large, fetch_encoded,
     │                          fetch_not_json, fetch_unproved, fetch_too_often
     ├── NotYet                 right in itself, but not here and now: stay_not_over, too_late, booking_unverifiable,
-    │                          claim_too_late
+    │                          claim_too_late, log_time_ahead
     ├── Done                   it was done before, in another way: already_reviewed, already_responded,
     │                          already_verified, already_redacted, notice_outdated, nonce_repeated
     ├── TooMany                rate_limited, quota_exceeded
@@ -63,7 +63,7 @@
     │                          nothing_to_redact
     ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, ledger_unreachable,
     │   │                      status_unavailable, issuer_unavailable, credential_unavailable, guest_did_unavailable,
-    │   │                      host_did_unavailable
+    │   │                      host_did_unavailable, clock_unconfirmed
     │   └── Outdated           busy: what a draft rests on has changed meanwhile
     ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,

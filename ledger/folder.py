@@ -3,14 +3,15 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from nacl.signing import SigningKey
 
 from ledger import policy
 from ledger.canon.times import format_time
-from ledger.clock import Clock, utc_now
-from ledger.errors import Halted, Malformed, Misconfigured, NotStored
+from ledger.clock import Clock, elapsed_seconds, utc_now
+from ledger.errors import Halted, Malformed, Misconfigured, NotStored, Unavailable
 from ledger.health import Health
 from ledger.identity.archive import KeyArchive
 from ledger.identity.issuers import Registries, Registry
@@ -20,6 +21,8 @@ from ledger.identity.watch import Watch
 from ledger.key_fingerprints import fingerprints
 from ledger.keys import ServiceKeys, read_log_key, read_service_keys, write_log_key, write_service_keys
 from ledger.log.census import Census
+from ledger.log.clock_guard import ClockGuard
+from ledger.log.clock_watch import ClockWatch
 from ledger.log.drafts import make_draft
 from ledger.log.entries import parse_entry
 from ledger.log.integrate import begin_log
@@ -56,6 +59,7 @@ class Ledger:
     registries: Registries
     limiter: Limiter
     clock: Clock
+    clock_watch: ClockWatch
     fetcher: Fetcher
     archive: KeyArchive
     watch: Watch
@@ -85,13 +89,21 @@ class Ledger:
         return policy.document(publishes_unanswered=self.settings.publishes_unanswered)
 
     def adopt_policy(self) -> bool:
-        """Say in the log which admission policy holds from now on, unless it says so already."""
+        """Say in the log which admission policy holds from now on, unless it says so already; whether it does so now.
+        While the clock is not confirmed it is put off until it is: nothing is admitted before."""
         newest, adopted = self.reader.newest_policy(), policy.hash_of(self.policy)
         if newest is not None and newest[1] == adopted:
             return False
         # Once after the last one, though several services start at once.
         key = b"policy %d %s" % (-1 if newest is None else newest[0], adopted.encode())
-        return not self.sequencer.append([make_draft("policy", {"policy": adopted}, key=key)])[0].repeated
+        draft = make_draft("policy", {"policy": adopted}, key=key)
+        try:
+            return not self.sequencer.append([draft])[0].repeated
+        except Unavailable as error:
+            if error.code != "clock_unconfirmed":
+                raise
+            self.clock_watch.when_confirmed(lambda: self.sequencer.submit(draft))
+            return False
 
     def desk(self, domain: str | None = None, **options: Any) -> Desk:
         """Where reviews and responses are handed in, made for `domain`: by default the ledger's base URL."""
@@ -100,7 +112,11 @@ class Ledger:
         dids = Resolution(self.fetcher, self.clock, self.archive, self.limiter)
         statuses = StatusLists(self.fetcher, self.clock, self.registries.newest)
         given = {"publishes_unanswered": self.settings.publishes_unanswered, **options}
-        return Desk(*log, self.keys, self.limiter, self.clock, domain, dids, statuses, self.fetcher, **given)
+        return Desk(*log, self.keys, self.limiter, self.confirmed_clock, domain, dids, statuses, self.fetcher, **given)
+
+    def confirmed_clock(self) -> datetime:
+        """What time it is. Raises Unavailable with `clock_unconfirmed`: nobody is judged by a clock that is not."""
+        return self.clock_watch.guard.require(self.reader.published.at)
 
     def worker(self, domain: str | None = None) -> Worker:
         """Decides on what waits. Its desk is its own: what is asked of others belongs to one event loop."""
@@ -165,14 +181,17 @@ def open_ledger(
     settings: Settings,
     *,
     clock: Clock = utc_now,
+    elapsed: Callable[[], float] = elapsed_seconds,
+    accept_clock: bool = False,
     on_step: Callable[[str], None] = lambda _: None,
     max_batch: int = MAX_BATCH,
     development: Development | None = None,
     served_at: str | None = None,
 ) -> Ledger:
     """The ledger of a folder, checked: its key is the log's, and nothing newer than its database was ever signed, as
-    far as its mark and its witnesses know. `development` is by default what the environment says. `served_at` is the
-    base URL of a ledger that was made for this machine alone, unless `settings` state one."""
+    far as its mark and its witnesses know. `accept_clock` is the operator's word that the clock is right now.
+    `development` is by default what the environment says. `served_at` is the base URL of a ledger that was made for this
+    machine alone, unless `settings` state one."""
     if is_empty(settings):
         raise Misconfigured("not_initialised", f"{settings.data.name} has no ledger: run `staylog init`")
     origin, key = read_log_key(settings.log_key)
@@ -191,23 +210,28 @@ def open_ledger(
         agent = user_agent(settings.base_url)
         publisher = Publisher(store, origin, key, MarkFile(settings.mark), on_step)
         reader = Reader(store)
-        witnesses = Witnesses(store, reader, verifier, tlog_policy, clock, agent)
+        guard = ClockGuard(clock, elapsed, settings.clock_bound, trusted=is_loopback(settings.base_url))
+        if accept_clock:
+            guard.accept()
+        witnesses = Witnesses(store, reader, verifier, tlog_policy, clock, agent, guard)
         witnesses.require_agreement()
         health = Health()
+        clock_watch = ClockWatch(clock, guard, health)
         sequencer = Sequencer(
-            store, publisher, clock, max_batch=max_batch, on_step=on_step, on_published=reader.tell, health=health
+            store, publisher, clock_watch, max_batch=max_batch, on_step=on_step, on_published=reader.tell, health=health
         )
         sequencer.open()
     except BaseException:
         store.close()
         raise
-    registries, limiter, archive = Registries(reader), Limiter(store, keys.booking, clock), KeyArchive(store, clock)
+    registries, archive = Registries(reader), KeyArchive(store, clock)
+    limiter = Limiter(store, keys.booking, clock, may_erase=lambda: guard.is_confirmed(reader.published.at))
     fetcher = Fetcher(agent, development)
     watch = Watch(store, registries, archive, fetcher, clock)
     log = (store, sequencer, reader, registries)
     census = Census(reader)
     asks = (fetcher, archive, watch, witnesses)
-    return Ledger(settings, verifier, keys, *log, limiter, clock, *asks, census, health, made_as)
+    return Ledger(settings, verifier, keys, *log, limiter, clock, clock_watch, *asks, census, health, made_as)
 
 
 def _made_as(store: Store, origin: str, keys: ServiceKeys) -> str:

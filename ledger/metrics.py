@@ -25,6 +25,9 @@ WITNESS_REQUESTS = Counter(
     "staylog_witness_requests", "What came of asking witnesses: cosigned, or a stable code", ["witness", "outcome"]
 )
 WITNESSED = Gauge("staylog_witnessed_size", "Size of the newest checkpoint that enough witnesses cosigned")
+LOG_TIME_AHEAD = Gauge(
+    "staylog_log_time_ahead_seconds", "Time of the log's last entry minus the clock: above 0 the log's time is ahead"
+)
 HALTED = Gauge("staylog_halted", "1 when the log refuses to sign until an operator has looked")
 CANNOT_WRITE = Gauge("staylog_cannot_write", "1 while this part keeps the ledger from writing", ["part", "code"])
 SUBMISSIONS = Counter(

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,6 +13,8 @@ DEFAULT_DATA = "./data"
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
 DEFAULT_BASE_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
+# A log that runs makes an entry every 24 hours.
+CLOCK_BOUND = timedelta(hours=25)
 
 _BASE_URL = re.compile(r"(https?)://([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
@@ -21,13 +24,15 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 class Settings:
     """`base_url` is how the world reaches the service; statements and problem types name it. Where it was not
     `base_url_stated`, a ledger that exists keeps the one that it was made with. `publishes_unanswered` is whether
-    reviews are published whose hosts never answered: a part of the policy."""
+    reviews are published whose hosts never answered: a part of the policy. `clock_bound` is how far the clock may be
+    past the last entry when the service starts."""
 
     data: Path
     database_url: str
     base_url: str
     publishes_unanswered: bool = True
     base_url_stated: bool = True
+    clock_bound: timedelta = CLOCK_BOUND
 
     @classmethod
     def of(
@@ -37,10 +42,11 @@ class Settings:
         base_url: str | None = None,
         *,
         publishes_unanswered: bool = True,
+        clock_bound: timedelta = CLOCK_BOUND,
     ) -> "Settings":
         where = database_url or f"sqlite:///{data / 'ledger.db'}"
         checked = check_base_url(base_url or DEFAULT_BASE_URL)
-        return cls(data, where, checked, publishes_unanswered, base_url is not None)
+        return cls(data, where, checked, publishes_unanswered, base_url is not None, clock_bound)
 
     @property
     def log_key(self) -> Path:

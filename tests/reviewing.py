@@ -141,8 +141,10 @@ class Reviewing(Running):
 
     desk: Desk
 
-    def __init__(self, data: Path, database_url: str, development: Development = NONE) -> None:
-        super().__init__(data, database_url, development)
+    def __init__(
+        self, data: Path, database_url: str, development: Development = NONE, base_url: str | None = None
+    ) -> None:
+        super().__init__(data, database_url, development, base_url)
         draft = trust(self.ledger.issuers(), "guest", IDV, [ISSUER.multikey], None)
         assert draft is not None
         self.add(draft)

@@ -28,16 +28,25 @@ OTHER = "did:web:harbour.example"
 
 
 class SetClock:
-    """Stands still until it is told to go on."""
+    """Stands still until it is told to go on. `elapsed` is the time that has really passed: a `jump` is of the clock
+    alone."""
 
     def __init__(self, now: str = "2026-06-01T12:00:00Z") -> None:
         self.now = parse_time(now)
+        self._passed = timedelta()
 
     def __call__(self) -> datetime:
         return self.now
 
     def forward(self, **amount: float) -> None:
         self.now += timedelta(**amount)
+        self._passed += timedelta(**amount)
+
+    def jump(self, **amount: float) -> None:
+        self.now += timedelta(**amount)
+
+    def elapsed(self) -> float:
+        return self._passed.total_seconds()
 
 
 class Writer:
@@ -101,17 +110,21 @@ def about(review: Integrated) -> dict[str, Any]:
 
 
 class Running:
-    """An open ledger that can be closed and opened again. `development` is the world outside of it."""
+    """An open ledger that can be closed and opened again. `development` is the world outside of it. Without a
+    `base_url` it is a ledger on this machine alone, which trusts its clock."""
 
-    def __init__(self, data: Path, database_url: str, development: Development = NONE) -> None:
+    def __init__(
+        self, data: Path, database_url: str, development: Development = NONE, base_url: str | None = None
+    ) -> None:
         self.clock = SetClock()
         self.development = development
-        self.settings = Settings.of(data, database_url)
+        self.settings = Settings.of(data, database_url, base_url)
         init_folder(self.settings, clock=self.clock)
         self.ledger = self.open()
 
     def open(self, **options: Any) -> Ledger:
-        self.ledger = open_ledger(self.settings, clock=self.clock, development=self.development, **options)
+        clocks = {"clock": self.clock, "elapsed": self.clock.elapsed}
+        self.ledger = open_ledger(self.settings, development=self.development, **{**clocks, **options})
         return self.ledger
 
     def reopen(self, **options: Any) -> Ledger:

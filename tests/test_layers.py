@@ -50,6 +50,7 @@ def test_a_module_of_the_log_is_pure_or_known_to_do_io() -> None:
     known = {
         "batch",
         "census",
+        "clock_watch",
         "fsck",
         "integrate",
         "mark",

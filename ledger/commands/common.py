@@ -43,6 +43,15 @@ def data_options(command: Command) -> Command:
     )(data_option(command))
 
 
+def accept_clock_option(command: Command) -> Command:
+    """The operator's word for the clock, on commands that add to the log."""
+    return click.option(
+        "--accept-clock",
+        is_flag=True,
+        help="The clock of this machine is right, though nothing confirms it: add to the log by it.",
+    )(command)
+
+
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[str, int, int], None]]:
     """A bar on the terminal; silent where nobody watches."""

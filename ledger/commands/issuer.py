@@ -16,7 +16,7 @@ from rich.table import Table
 
 from ledger.canon.times import parse_time
 from ledger.clock import utc_now
-from ledger.commands.common import data_options, refusals
+from ledger.commands.common import accept_clock_option, data_options, refusals
 from ledger.commands.network import stated_base_url, warn
 from ledger.errors import Misconfigured
 from ledger.log.members import IDV_LEVELS, ROLES
@@ -51,9 +51,16 @@ def issuer() -> None:
     type=click.Choice(IDV_LEVELS),
     help="The highest level that guests are believed to have from this issuer.  [default: any]",
 )
+@accept_clock_option
 @data_options
 def add(
-    role: str, issuer: str, keys: tuple[str, ...], max_level: str | None, data: Path, database_url: str | None
+    role: str,
+    issuer: str,
+    keys: tuple[str, ...],
+    max_level: str | None,
+    accept_clock: bool,
+    data: Path,
+    database_url: str | None,
 ) -> None:
     """Trust ISSUER, an https URL or a DID, for credentials of guests or of hosts.
 
@@ -68,7 +75,7 @@ def add(
     with refusals():
         from ledger.identity.issuers import trust
 
-        with _ledger(data, database_url) as ledger:
+        with _ledger(data, database_url, accept_clock=accept_clock) as ledger:
             draft = trust(ledger.issuers(), role, issuer, keys, max_level)
             if draft is None:
                 click.echo(f"{issuer} is trusted so already; nothing was changed")
@@ -84,8 +91,11 @@ def add(
     metavar="TIME",
     help="Its keys were in other hands since then, as 2026-07-04T00:00:00Z. Its keys can then not be pinned again.",
 )
+@accept_clock_option
 @data_options
-def remove(role: str, issuer: str, compromised_since: str | None, data: Path, database_url: str | None) -> None:
+def remove(
+    role: str, issuer: str, compromised_since: str | None, accept_clock: bool, data: Path, database_url: str | None
+) -> None:
     """Stop trusting ISSUER: none of its credentials counts from now on.
 
     Reviews that are in the log stay as they are, and name their issuer.
@@ -98,7 +108,7 @@ def remove(role: str, issuer: str, compromised_since: str | None, data: Path, da
     with refusals():
         from ledger.identity.issuers import distrust
 
-        with _ledger(data, database_url) as ledger:
+        with _ledger(data, database_url, accept_clock=accept_clock) as ledger:
             _change(ledger, distrust(ledger.issuers(), role, issuer, compromised_since))
 
 
@@ -195,11 +205,11 @@ def _check_past(time: str) -> None:
 
 
 @contextmanager
-def _ledger(data: Path, database_url: str | None) -> Iterator["Ledger"]:
+def _ledger(data: Path, database_url: str | None, *, accept_clock: bool = False) -> Iterator["Ledger"]:
     """An open ledger for one command."""
     from ledger.folder import open_ledger
 
-    ledger = open_ledger(Settings.of(data, database_url, stated_base_url()))
+    ledger = open_ledger(Settings.of(data, database_url, stated_base_url()), accept_clock=accept_clock)
     try:
         yield ledger
     finally:

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from ledger.commands.common import data_option, data_options, progress_bar, refusals
+from ledger.commands.common import accept_clock_option, data_option, data_options, progress_bar, refusals
 from ledger.errors import StaylogError
 from ledger.settings import DEFAULT_BASE_URL, Settings
 
@@ -91,8 +91,9 @@ def log() -> None:
 
 @log.command()
 @click.argument("file", type=click.File("rb"))
+@accept_clock_option
 @data_options
-def add(file: Any, data: Path, database_url: str | None) -> None:
+def add(file: Any, accept_clock: bool, data: Path, database_url: str | None) -> None:
     """Add the entries in FILE ("-" is standard input): all of them, or none.
 
     One JSON object per line: an entry of the protocol without `at`. Where an entry commits to a text, the text itself
@@ -107,7 +108,7 @@ def add(file: Any, data: Path, database_url: str | None) -> None:
         from ledger.log.integrate import SomeRefused
 
         drafts, lines = _read_drafts(file)
-        ledger = open_ledger(Settings.of(data, database_url))
+        ledger = open_ledger(Settings.of(data, database_url), accept_clock=accept_clock)
         try:
             with progress_bar("adding") as progress:
                 added = ledger.sequencer.append(drafts, lambda done: progress("entries", done, len(drafts)))

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from ledger.canon.times import format_time, parse_time
-from ledger.clock import Clock
 from ledger.errors import Halted, Malformed, Misconfigured, NotProved, NotStored, StaylogError
 from ledger.log.batch import Batch, Outcome, Written
 from ledger.log.cache import Cache
+from ledger.log.clock_guard import ClockGuard
 from ledger.log.drafts import Draft
 from ledger.log.mark import Mark, check_mark
 from ledger.log.pages import MemoryPages, PagedMap
@@ -45,9 +45,9 @@ class Integrator:
     """Adds batches to the database. Keeps the tree's edge, map pages and host records in memory, and forgets them
     whenever a transaction fails."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, guard: ClockGuard) -> None:
         self._store = store
-        self._clock = clock
+        self._guard = guard
         self._connection: Connection
         self._rows: Rows
         self._map: PagedMap
@@ -62,7 +62,8 @@ class Integrator:
         self, drafts: Sequence[Draft], *, together: bool = False, progress: Callable[[int], None] = lambda _: None
     ) -> list[Outcome]:
         """One durable transaction; no drafts make a lone map head, if the last is old. A draft that breaks a rule
-        is refused by itself, or, when all are to be added `together`, with all others."""
+        is refused by itself, or, when all are to be added `together`, with all others. Raises Unavailable with
+        `clock_unconfirmed` when the clock may date nothing."""
         written = Written()
         try:
             with self._store.write() as connection:
@@ -70,11 +71,13 @@ class Integrator:
                 head: Head = written.signed
                 outcomes: list[Outcome] = []
                 for part in _parts(drafts):
-                    batch = Batch(
-                        connection, head, self._rows, self._map, self._records, self._appender, self._now(head)
-                    )
+                    now = self._guard.require(head.at)
+                    # Times never fall, though another process or an earlier one may have had a clock ahead of ours.
+                    at = max(format_time(now), head.at)
+                    batch = Batch(connection, head, self._rows, self._map, self._records, self._appender, at)
                     outcomes += batch.take(part)
-                    if batch.entries or not drafts and self._is_old(head):
+                    # Looked at under the lock: another process may have been faster.
+                    if batch.entries or not drafts and is_old(head.at, now):
                         head = batch.close(written)
                     progress(len(outcomes))
                 refusals = {place: item for place, item in enumerate(outcomes) if isinstance(item, StaylogError)}
@@ -109,19 +112,16 @@ class Integrator:
         self._rows.new.clear()
         return newest
 
-    def _is_old(self, head: Head) -> bool:
-        """Looked at under the lock: another process may have been faster."""
-        return self._clock() - parse_time(head.at) >= FRESHNESS
-
-    def _now(self, head: Head) -> str:
-        """The clock, or the time of the last entry if that is later: times never fall."""
-        return max(format_time(self._clock()), head.at)
-
     def _forget(self) -> None:
         self._rows = Rows(lambda: nullcontext(self._connection))
         self._map = PagedMap(self._rows, CACHED_PAGES)
         self._records = Cache(CACHED_RECORDS)
         self._appender = Appender(MemoryTiles())
+
+
+def is_old(last: str, now: datetime) -> bool:
+    """Whether a log whose last entry is of that time needs a new map head."""
+    return now - parse_time(last) >= FRESHNESS
 
 
 def _parts(drafts: Sequence[Draft]) -> Iterator[Sequence[Draft]]:

@@ -14,14 +14,13 @@ from threading import Condition, Thread
 from time import perf_counter
 
 from ledger import metrics
-from ledger.canon.times import parse_time
-from ledger.clock import Clock
 from ledger.errors import Halted, StaylogError, Unavailable
 from ledger.health import Health
 from ledger.log.batch import Outcome, Placed, Written
+from ledger.log.clock_watch import ClockWatch
 from ledger.log.drafts import Draft
 from ledger.log.entries import Entry
-from ledger.log.integrate import FRESHNESS, Integrator, Unsigned
+from ledger.log.integrate import Integrator, Unsigned, is_old
 from ledger.log.publish import Publisher
 from ledger.log.replay import MAX_BATCH
 from ledger.store.engine import Store
@@ -56,7 +55,7 @@ class Sequencer:
         self,
         store: Store,
         publisher: Publisher,
-        clock: Clock,
+        clock_watch: ClockWatch,
         *,
         max_batch: int = MAX_BATCH,
         max_queue: int = MAX_QUEUE,
@@ -65,9 +64,9 @@ class Sequencer:
         health: Health | None = None,
     ) -> None:
         self._store = store
-        self._integrator = Integrator(store, clock)
+        self._integrator = Integrator(store, clock_watch.guard)
         self._publisher = publisher
-        self._clock = clock
+        self._clock_watch = clock_watch
         self._max_batch = max_batch
         self._max_queue = max_queue
         self._on_step = on_step
@@ -78,16 +77,22 @@ class Sequencer:
         self._closing = False
         self._since_tidy = 0
         self._thread: Thread | None = None
+        # The time of the newest checkpoint.
+        self._at = ""
         self.halted: Halted | None = None
         self._health = health or Health()
 
     def open(self) -> Published:
         """Refuse a database that is not the continuation of what was signed; sign what a crash left unsigned."""
         self._publisher.check_history()
-        return self._publish()
+        newest = self._publish()
+        # From here on the clock is held against the time that passes, also while nothing is added.
+        self._clock_watch.guard.is_confirmed(newest.at)
+        return newest
 
     def start(self) -> None:
         metrics.QUEUED.set_function(lambda: len(self._queue))
+        self._clock_watch.look(self._at)
         self._thread = Thread(target=self._run, name="sequencer", daemon=True)
         self._thread.start()
 
@@ -143,6 +148,7 @@ class Sequencer:
             except Exception:
                 # `_write` answers everybody who waits; the log goes on with the next batch.
                 _logger.exception("the sequencer could not write")
+            self._clock_watch.look(self._at)
 
     def _take(self) -> list[tuple[Draft, "Future[Integrated]"]] | None:
         """What has queued up; an empty list after a while without anything; None at the end."""
@@ -206,7 +212,8 @@ class Sequencer:
         """Whether there is something to do though nobody asked: a head to sign, or an old one to follow."""
         if self.halted is not None:
             return False
-        return self._clock() - parse_time(self._publish().at) >= FRESHNESS
+        at = self._publish().at
+        return self._clock_watch.guard.is_confirmed(at) and is_old(at, self._clock_watch.clock())
 
     def _integrate(
         self, drafts: Sequence[Draft], *, together: bool = False, progress: Callable[[int], None] = lambda _: None
@@ -230,6 +237,7 @@ class Sequencer:
     def _publish(self, written: Written | None = None) -> Published:
         self._require_going()
         newest = self._publisher.publish(written)
+        self._at = newest.at
         self._on_published(newest)
         return newest
 

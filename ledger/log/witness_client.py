@@ -124,6 +124,9 @@ class WitnessClient:
         if not found:
             raise NotProved("cosignature_invalid", f"{self.name} answers without a signature by its key")
         if not seconds(head_at) - SKEW <= found[0].timestamp <= now + SKEW:
+            if seconds(head_at) > now + SKEW:
+                why = "a cosignature of today would prove that entries are dated ahead"
+                raise NotProved("log_time_ahead", f"the log's time, {head_at}, is ahead of the clock: {why}")
             raise NotProved(
                 "cosignature_time", f"{self.name} says that it saw this at {found[0].timestamp}, and now is {now}"
             )

@@ -21,7 +21,8 @@ from ledger.canon.times import format_time
 from ledger.clock import Clock
 from ledger.errors import Halted, Malformed, NotFetched, NotProved, StaylogError
 from ledger.log.checkpoint import Checkpoint
-from ledger.log.cosignature import cosignatures
+from ledger.log.clock_guard import ClockGuard
+from ledger.log.cosignature import Cosignature, cosignatures
 from ledger.log.mark import WHAT_TO_DO
 from ledger.log.note import Note, Verifier
 from ledger.log.reader import Reader
@@ -50,6 +51,7 @@ _STATES: dict[str, Condition] = {
     "cosignature_unchecked": "unchecked",
     "cosignature_invalid": "lying",
     "cosignature_time": "lying",
+    "log_time_ahead": "waiting",
     "log_forked": "lying",
     "log_behind": "ahead",
 }
@@ -71,14 +73,22 @@ class WitnessState:
 
 
 class Witnesses:
-    """Without a policy nobody is asked. `clock` is the log's."""
+    """Without a policy nobody is asked. `clock` is the log's; what witnesses say of the time confirms it to `guard`."""
 
     def __init__(
-        self, store: Store, reader: Reader, log: Verifier, policy: ServicePolicy | None, clock: Clock, agent: str
+        self,
+        store: Store,
+        reader: Reader,
+        log: Verifier,
+        policy: ServicePolicy | None,
+        clock: Clock,
+        agent: str,
+        guard: ClockGuard,
     ) -> None:
         self._store = store
         self._reader = reader
         self._clock = clock
+        self._guard = guard
         self.policy = policy
         known = {} if policy is None else policy.meaning.witnesses
         # Where none is asked for, no checkpoint is told from the others by having some.
@@ -191,7 +201,8 @@ class Witnesses:
         for size in sorted(self._came)[:-RECENT]:
             self._came.pop(size, None)
         try:
-            if not self._has_cosigned(client, published):
+            # A witness signs the same checkpoint again, with the time of now.
+            if not self._has_cosigned(client, published) or not self._guard.is_confirmed(published.at):
                 self._ask(client, published)
         except Contradicted as word:
             if self._reader.refresh().size > published.size:
@@ -214,9 +225,8 @@ class Witnesses:
             ours = published_at(connection, word.size)
         if not found or ours is None or ours.root != self._reader.tree.root(word.size):
             return True
-        text = Note.parse(ours.note).text
         try:
-            return not cosignatures(Note.parse(f"{text}\n{found[0][0]}"), [client.verifier])
+            return not _cosignatures(client, ours, found[0][0])
         except (NotProved, Malformed):
             return True
 
@@ -237,6 +247,8 @@ class Witnesses:
         line = client.cosign(published, min(last or 0, published.size), int(self._clock().timestamp()))
         if self._stop.is_set():
             return
+        for fresh in _cosignatures(client, published, line):
+            self._guard.witnessed(fresh.timestamp)
         with self._store.write() as connection:
             row = (published.size, str(client.verifier), line)
             insert_rows(connection, tables.cosignature, [row], on_conflict=_KEEP)
@@ -284,6 +296,11 @@ class Witnesses:
         """Whether the checkpoint that a witness shows is of this log after all: another process has just signed it."""
         newest = self._reader.refresh()
         return newest.size >= shown.size and self._reader.tree.root(shown.size) == shown.root
+
+
+def _cosignatures(client: WitnessClient, published: Published, line: str) -> list[Cosignature]:
+    """What the witness's line says under the checkpoint."""
+    return cosignatures(Note.parse(f"{Note.parse(published.note).text}\n{line}"), [client.verifier])
 
 
 def _halted(error: Contradicted) -> Halted:

@@ -41,7 +41,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Desk:
-    """Where statements are handed in. `domain` is the base URL that they must be made for."""
+    """Where statements are handed in. `domain` is the base URL that they must be made for. `clock` raises Unavailable
+    with `clock_unconfirmed` while nothing may be decided by it."""
 
     store: Store
     reader: Reader

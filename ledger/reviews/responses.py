@@ -2,20 +2,24 @@
 for, so that a host whose credential has lapsed may still answer."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from ledger import metrics
 from ledger.canon import jcs, strict_json
-from ledger.errors import BadForm, BrokenRule, Done, NotAccepted
+from ledger.canon.times import parse_time
+from ledger.errors import BadForm, BrokenRule, Done, NotAccepted, NotYet
 from ledger.identity import statements
 from ledger.log.drafts import Draft, make_draft
 from ledger.log.openings import SALT_SIZE, Opening, commitment
+from ledger.log.record import RESPONSE_WINDOW
 from ledger.log.sequencer import Integrated
 from ledger.reviews.desk import Desk, counted
 from ledger.reviews.receipts import Accepted, known_receipt, receipt_of
 from ledger.store.limiter import Limit
 
 KIND = "HostResponse"
+WINDOW = timedelta(seconds=RESPONSE_WINDOW)
 RESPONSES_PER_HOST = Limit(
     "responses/host", 60, 3600, 60, "quota_exceeded", "one host may submit 60 responses in an hour"
 )
@@ -38,7 +42,7 @@ async def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
         await desk.dids.remember(keys)
         with desk.signing_refusals(submitted), desk.limiter.spending(RESPONSES_PER_HOST, body["host_did"]):
             draft = _draft(desk, body, submitted, review.index, replay_key)
-            placed = await _place(desk, draft)
+            placed = await _place(desk, draft, review.entry.members["at"])
         return _accepted(receipt_of(desk.reader, placed, draft), repeated=placed.repeated)
 
 
@@ -63,13 +67,19 @@ def _draft(desk: Desk, body: Mapping[str, Any], submitted: bytes, review: int, r
     return make_draft("response", members, opening=opening, key=replay_key, salt=salt)
 
 
-async def _place(desk: Desk, draft: Draft) -> Integrated:
-    """The log's own rules say whether it is the first, and in time."""
+async def _place(desk: Desk, draft: Draft, reviewed_at: str) -> Integrated:
+    """The log's own rules say whether it is the first, and in time. Raises NotYet with `log_time_ahead` where the
+    response is in time by the clock, and only the log's time is not."""
     try:
         return await desk.placed(desk.sequencer.submit(draft))
     except BrokenRule as broken:
         if broken.code == "response_repeated":
             raise Done("already_responded", "this review has a response already, and there is one at most") from broken
+        if broken.code == "response_late" and desk.clock() - parse_time(reviewed_at) <= WINDOW:
+            raise NotYet(
+                "log_time_ahead",
+                "the response is in time, but the log's time is ahead of the clock: by it the 30 days are over",
+            ) from broken
         if broken.code == "response_late":
             raise NotAccepted(
                 "response_window_closed", "a review can be answered within 30 days of its submission"

@@ -57,8 +57,10 @@ class Worker:
             self._thread.join()
 
     async def work(self) -> int:
-        """Everything that is due; how much that was."""
+        """Everything that is due; how much that was. Nothing while the clock is not confirmed."""
         done = 0
+        if not self._clock_is_confirmed():
+            return done
         while leased := pending.lease(self._desk, AT_ONCE):
             await asyncio.gather(*map(self._settle, leased))
             done += len(leased)
@@ -77,7 +79,11 @@ class Worker:
         return gone
 
     def tidy_with_care(self) -> int:
-        """Only what had had its time when this was done last, too: a clock that is ahead for a while erases nothing."""
+        """Only what had had its time when this was done last, too: a clock that is ahead for a while erases nothing.
+        Nothing while the clock is not confirmed."""
+        if not self._clock_is_confirmed():
+            self._tidied = None
+            return 0
         before, self._tidied = self._tidied, self._desk.clock()
         return self.tidy(min(before, self._tidied)) if before is not None else 0
 
@@ -85,6 +91,13 @@ class Worker:
         """What rows were before goes too: sealed as they were, they are nobody's any more."""
         if self._left_traces or thoroughly:
             self._left_traces = not self._desk.store.scrub("submission", "booking", "feedback", rewrite=thoroughly)
+
+    def _clock_is_confirmed(self) -> bool:
+        try:
+            self._desk.clock()
+        except Unavailable:
+            return False
+        return True
 
     async def _settle(self, leased: Leased) -> None:
         """Decide on one, or have it asked again. What goes wrong with it is no reason to stop for the others."""

@@ -83,13 +83,17 @@ class Limiter:
     """Shared by all threads of a process, and exact across processes on one database. One that cannot count lets
     everybody through: what it guards has its own ways to refuse, and reading must go on when nothing can be written."""
 
-    def __init__(self, store: Store, secret: bytes, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, secret: bytes, clock: Clock, *, may_erase: Callable[[], bool] = lambda: True
+    ) -> None:
         # Whether counting is too quick to be worth a thread.
         self.is_local = store.is_sqlite
         file = f"{store.url.database}-limits"
         self._counts: Counts = SqliteCounts(file) if store.is_sqlite else PostgresCounts(store)
         self._secret = secret
         self._clock = clock
+        # A clock that is ahead for a while must not erase what still counts.
+        self._may_erase = may_erase
         self._failing = False
         # The minute in which nothing is left to be taken away.
         self._tidied = -1
@@ -180,7 +184,9 @@ class Limiter:
         return moments, free[0]
 
     def _tidy(self, seconds: int) -> None:
-        if self._tidied != seconds // MINUTE and len(self._counts.run(_TIDY, (seconds, _FEW))) < _FEW:
+        if self._tidied == seconds // MINUTE or not self._may_erase():
+            return
+        if len(self._counts.run(_TIDY, (seconds, _FEW))) < _FEW:
             self._tidied = seconds // MINUTE
 
     def _now(self) -> int:

@@ -119,11 +119,14 @@ def serving(
     folder: Path,
     database_url: str | None = None,
     prepare: Callable[[Running], object] = lambda _: None,
+    ledger_url: str | None = None,
     **options: Any,
 ) -> Iterator[Site]:
-    """Without limits by address, unless told: all tests come from one. `prepare` is done to its ledger before."""
+    """Without limits by address, unless told: all tests come from one. `prepare` is done to its ledger before;
+    one with a `ledger_url` is no ledger of this machine alone."""
     outside = Neighbourhood(folder)
-    running = Running(folder / "data", database_url or f"sqlite:///{folder}/ledger.db", outside.development)
+    url = database_url or f"sqlite:///{folder}/ledger.db"
+    running = Running(folder / "data", url, outside.development, ledger_url)
     draft = trust(running.ledger.issuers(), "guest", IDV, [ISSUER.multikey], None)
     assert draft is not None
     running.add(draft)

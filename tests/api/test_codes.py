@@ -49,7 +49,7 @@ OURS = {
     400: "document_invalid document_mismatch key_not_acceptable parameter_invalid",
     403: "host_credential_required consent_mismatch credential_revoked credential_suspended did_document_invalid",
     409: "notice_outdated already_verified",
-    422: "claim_too_late",
+    422: "claim_too_late log_time_ahead",
     503: "guest_did_unavailable",
 }
 NOT_HERE = {
@@ -65,6 +65,7 @@ ALSO_DOCUMENTED = {
     "not_stored": "tests/api/test_problems.py",
     "storage_unavailable": "tests/api/test_outage.py",
     "storage_full": "tests/crash/test_disk_full.py",
+    "clock_unconfirmed": "tests/api/test_clock.py",
     "log_damaged": "tests/crash/test_damage.py",
     "log_behind": "tests/crash/test_restored.py",
     "log_forked": "tests/crash/test_restored.py",

@@ -53,6 +53,15 @@ def after_the_window(site: Site, stack: ExitStack) -> Sent:
     return Sent(response(review_id, now=site.running.clock()), f"/v1/reviews/{review_id}/response")
 
 
+def by_a_log_whose_time_is_ahead(site: Site, stack: ExitStack) -> Sent:
+    """Since one entry by a clock that was 40 days ahead."""
+    review_id = site.review()["review_id"]
+    site.running.clock.jump(days=40)
+    site.review(BROWN, reference="B-2")
+    site.running.clock.jump(days=-40)
+    return Sent(response(review_id, now=site.running.clock()), f"/v1/reviews/{review_id}/response")
+
+
 def in_london(site: Site, stack: ExitStack) -> Sent:
     """13 minutes before midnight there, though the day is over further east."""
     with site.ledger.store.write() as connection:
@@ -124,6 +133,7 @@ CASES = [
         ),
     ),
     Case("already_responded", "another response", answered(text="And another thing."), signed=True),
+    Case("log_time_ahead", "29 days by the clock", by_a_log_whose_time_is_ahead, signed=True, alone={}, others=True),
     Case("response_window_closed", "30 days and a second", after_the_window, signed=True, alone={}, others=True),
 ]
 

@@ -46,6 +46,7 @@ def test_health_tells_size_and_time(service: Service) -> None:
         "size": newest.size,
         "origin": "ledger.example/log",
         "published_at": newest.at,
+        "log_time_ahead": 0,
     }
 
 
