@@ -190,8 +190,8 @@ def open_ledger(
 ) -> Ledger:
     """The ledger of a folder, checked: its key is the log's, and nothing newer than its database was ever signed, as
     far as its mark and its witnesses know. `accept_clock` is the operator's word that the clock is right now.
-    `development` is by default what the environment says. `served_at` is the base URL of a ledger that was made for this
-    machine alone, unless `settings` state one."""
+    `development` is by default what the environment says. `served_at` is the base URL of a ledger that was made for
+    this machine alone, unless `settings` state one."""
     if is_empty(settings):
         raise Misconfigured("not_initialised", f"{settings.data.name} has no ledger: run `staylog init`")
     origin, key = read_log_key(settings.log_key)

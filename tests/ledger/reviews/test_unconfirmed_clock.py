@@ -201,11 +201,11 @@ def test_nothing_is_erased(hosted: Hosted) -> None:
 def test_limits_of_a_day_are_not_forgotten(public: Public) -> None:
     limit, limiter = Limit("test", 1, DAY, 1, "quota_exceeded", "one a day"), public.ledger.limiter
     minute = Limit("minute", 100, 60, 100, "rate_limited", "a hundred a minute")
-    limiter.spend(limit, "somebody")
+    limiter.spend(limit, "a guest")
     public.clock.jump(days=FAR.days)
     for each in range(20):
         limiter.take(minute, f"address {each}")
     public.clock.jump(days=-FAR.days)
     with pytest.raises(StaylogError) as refused:
-        limiter.spend(limit, "somebody")
+        limiter.spend(limit, "a guest")
     assert refused.value.code == "quota_exceeded"
