@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from nacl.signing import SigningKey
@@ -23,7 +25,7 @@ from ledger.keys import ServiceKeys, read_log_key, read_service_keys, write_log_
 from ledger.log.census import Census
 from ledger.log.clock_guard import ClockGuard
 from ledger.log.clock_watch import ClockWatch
-from ledger.log.drafts import make_draft
+from ledger.log.drafts import Draft, make_draft
 from ledger.log.entries import parse_entry
 from ledger.log.integrate import begin_log
 from ledger.log.mark import MarkFile
@@ -31,7 +33,7 @@ from ledger.log.note import ED25519, Verifier
 from ledger.log.publish import Publisher
 from ledger.log.reader import Reader
 from ledger.log.replay import MAX_BATCH
-from ledger.log.sequencer import Sequencer
+from ledger.log.sequencer import Integrated, Sequencer
 from ledger.log.witness_policy import read_policy
 from ledger.log.witnesses import Witnesses
 from ledger.net.development import Development, from_environment
@@ -102,8 +104,15 @@ class Ledger:
         except Unavailable as error:
             if error.code != "clock_unconfirmed":
                 raise
-            self.clock_watch.when_confirmed(lambda: self.sequencer.submit(draft))
+            self.clock_watch.when_confirmed(partial(self._adopt_later, draft))
             return False
+
+    def _adopt_later(self, draft: Draft) -> None:
+        def again(done: Future[Integrated]) -> None:
+            if done.exception() is not None:
+                self.clock_watch.when_confirmed(partial(self._adopt_later, draft))
+
+        self.sequencer.submit(draft).add_done_callback(again)
 
     def desk(self, domain: str | None = None, **options: Any) -> Desk:
         """Where reviews and responses are handed in, made for `domain`: by default the ledger's base URL."""

@@ -47,8 +47,9 @@ class ClockWatch:
             self._refused = False
             self._health.clear(_PART)
             _logger.warning("the clock is confirmed; the log goes on")
-        while self._waiting:
-            self._waiting.pop(0)()
+        waiting, self._waiting = self._waiting, []
+        for work in waiting:
+            work()
 
     def when_confirmed(self, work: Callable[[], object]) -> None:
         """Have `look` do the work, which must be short, once the clock is confirmed."""

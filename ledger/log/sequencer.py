@@ -145,10 +145,10 @@ class Sequencer:
         while (batch := self._take()) is not None:
             try:
                 self._write(batch)
+                self._clock_watch.look(self._at)
             except Exception:
                 # `_write` answers everybody who waits; the log goes on with the next batch.
                 _logger.exception("the sequencer could not write")
-            self._clock_watch.look(self._at)
 
     def _take(self) -> list[tuple[Draft, "Future[Integrated]"]] | None:
         """What has queued up; an empty list after a while without anything; None at the end."""

@@ -1,4 +1,4 @@
-"""The log's time under a clock that jumps, in a ledger that the world reaches, on each engine."""
+"""The log's time under a clock that jumps, in a ledger that the world reaches."""
 
 import logging
 from collections.abc import Iterator
@@ -21,7 +21,15 @@ BASE = "https://ledger.example"
 
 
 @pytest.fixture
-def dated(tmp_path: Path, database_url: str) -> Iterator[Running]:
+def dated(tmp_path: Path) -> Iterator[Running]:
+    made = Running(tmp_path / "data", f"sqlite:///{tmp_path}/ledger.db", base_url=BASE)
+    yield made
+    made.ledger.close()
+
+
+@pytest.fixture
+def shared(tmp_path: Path, database_url: str) -> Iterator[Running]:
+    """On each engine."""
     made = Running(tmp_path / "data", database_url, base_url=BASE)
     yield made
     made.ledger.close()
@@ -44,13 +52,13 @@ def added(running: Running, writer: Writer) -> str:
     return done.entry.at
 
 
-def test_one_bad_batch_does_not_freeze_the_logs_time(dated: Running, writer: Writer) -> None:
-    before = added(dated, writer)
-    dated.clock.jump(days=40)
-    assert "960 h more than the time that has passed" in refusal(dated, writer).message
-    dated.clock.jump(days=-40)
-    dated.clock.forward(minutes=1)
-    assert added(dated, writer) == format_time(parse_time(before) + timedelta(minutes=1))
+def test_one_bad_batch_does_not_freeze_the_logs_time(shared: Running, writer: Writer) -> None:
+    before = added(shared, writer)
+    shared.clock.jump(days=40)
+    assert "960 h more than the time that has passed" in refusal(shared, writer).message
+    shared.clock.jump(days=-40)
+    shared.clock.forward(minutes=1)
+    assert added(shared, writer) == format_time(parse_time(before) + timedelta(minutes=1))
 
 
 def test_goes_on_while_the_clock_is_behind(dated: Running, writer: Writer) -> None:
@@ -132,37 +140,37 @@ class Second:
 
 
 def test_a_second_service_with_a_clock_ahead_is_refused_and_the_first_goes_on(
-    dated: Running, writer: Writer, tmp_path: Path
+    shared: Running, writer: Writer, tmp_path: Path
 ) -> None:
-    second = Second(dated, tmp_path / "second", days=40)
+    second = Second(shared, tmp_path / "second", days=40)
     with closing(second.open()) as ahead:
         with pytest.raises(Unavailable) as refused:
             ahead.sequencer.append([writer.policy()])
         assert refused.value.code == "clock_unconfirmed"
-        assert added(dated, writer) == format_time(dated.clock())
+        assert added(shared, writer) == format_time(shared.clock())
 
 
 def test_a_service_whose_clock_is_behind_the_log_dates_by_the_log(
-    dated: Running, writer: Writer, tmp_path: Path
+    shared: Running, writer: Writer, tmp_path: Path
 ) -> None:
-    second = Second(dated, tmp_path / "second", hours=20)
+    second = Second(shared, tmp_path / "second", hours=20)
     with closing(second.open()) as ahead:
         [theirs] = ahead.sequencer.append([writer.policy()])
     assert theirs.entry.at == format_time(second.clock())
-    assert added(dated, writer) == theirs.entry.at
+    assert added(shared, writer) == theirs.entry.at
 
 
 def test_an_entry_by_another_process_confirms_a_service_that_waits(
-    dated: Running, writer: Writer, tmp_path: Path
+    shared: Running, writer: Writer, tmp_path: Path
 ) -> None:
     """`issuer add --accept-clock` is the word for the service, too."""
-    dated.clock.forward(days=12)
-    dated.reopen()
-    refusal(dated, writer)
-    second = Second(dated, tmp_path / "second")
+    shared.clock.forward(days=12)
+    shared.reopen()
+    refusal(shared, writer)
+    second = Second(shared, tmp_path / "second")
     with closing(second.open(accept_clock=True)) as accepting:
         accepting.sequencer.append([writer.policy()])
-    assert added(dated, writer) == format_time(dated.clock())
+    assert added(shared, writer) == format_time(shared.clock())
 
 
 def gauge(name: str, **labels: str) -> float | None:
