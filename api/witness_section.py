@@ -16,7 +16,7 @@ STYLE = """
 """
 _STATES = {
     "cosigned": "has cosigned",
-    "waiting": "was not asked yet",
+    "waiting": "has not cosigned yet",
     "unreachable": "does not answer",
     "refused": "does not sign",
     "ahead": "says that it has seen more of this log than there is",

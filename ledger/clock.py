@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 Clock = Callable[[], datetime]
 
-
 # Counts while the machine sleeps: on Linux CLOCK_MONOTONIC does not, elsewhere it does.
 _ELAPSED = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 

@@ -225,7 +225,7 @@ def test_every_state_of_a_witness_is_said() -> None:
     page = Page(f"<html>{witness_section(report(*states), VKEY, NOW)}</html>")
     assert page.text("b").splitlines() == [
         "has cosigned the newest checkpoint",
-        "was not asked yet",
+        "has not cosigned yet",
         "does not answer",
         "does not sign",
         "says that it has seen more of this log than there is",
