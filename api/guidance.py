@@ -10,7 +10,7 @@ answers that you have already. A link with the DID behind a {code("#")} names th
 {code(f"/verify#{EXAMPLE}")}.</p>
 <p>Or trust no page at all, and check an answer on your own machine:</p>
 """
-_VERIFIERS = f"""<p>{code("standalone_verify.py")} is one file of 300 lines in this project's folder {code("audits")}.
+_VERIFIERS = f"""<p>{code("standalone_verify.py")} is one file of 330 lines in this project's folder {code("audits")}.
 It needs only PyNaCl, and is meant to be read first. The project's own command does the same, and reads receipts and
 checkpoints as well:</p>
 """

@@ -184,6 +184,12 @@ class Salt(Struct, frozen=True):
     salt: Hash
 
 
+KeysSeen = Annotated[
+    dict[str, str] | UnsetType,
+    Meta(description="The Ed25519 keys (multikeys) under which the ledger found the statement signed, by their names."),
+]
+
+
 class ReceiptOpenings(Struct, frozen=True):
     """What opens the commitments of the entry. `text` is null where there is none, or where it was redacted."""
 
@@ -202,6 +208,7 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
     openings: ReceiptOpenings
     checkpoint: Note
     tlog_proof: Annotated[str, Meta(description="c2sp.org/tlog-proof@v1: inclusion under the checkpoint.")]
+    keys_seen: KeysSeen = UNSET
     private_feedback: Annotated[
         Literal["sealed", "undeliverable"] | UnsetType,
         Meta(description="Whether the private message is kept for the host, who alone can read it."),
@@ -227,6 +234,7 @@ class ResponseReceipt(Struct, frozen=True):
     openings: ResponseOpenings
     checkpoint: Note
     tlog_proof: Annotated[str, Meta(description="c2sp.org/tlog-proof@v1: inclusion under the checkpoint.")]
+    keys_seen: KeysSeen = UNSET
 
 
 class UpgradeOpenings(Struct, frozen=True):
@@ -245,6 +253,7 @@ class UpgradeReceipt(Struct, frozen=True):
     openings: UpgradeOpenings
     checkpoint: Note
     tlog_proof: Annotated[str, Meta(description="c2sp.org/tlog-proof@v1: inclusion under the checkpoint.")]
+    keys_seen: KeysSeen = UNSET
 
 
 IntakeReceipt = Annotated[

@@ -1,5 +1,6 @@
 """`staylog verify`: the offline checks of this package for people at a terminal."""
 
+import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,7 @@ from typing import Any
 
 import click
 
+from audits import entry_differs
 from audits.given import read_policy
 from audits.receipts import (
     verify_checkpoint,
@@ -18,13 +20,14 @@ from audits.receipts import (
     verify_tlog_proof,
 )
 from audits.report import Report
-from audits.terminal import FILE, telling
+from audits.terminal import FILE, OUT, printable, telling, write_text
 from audits.verify import verify_answer, verify_pages
 from ledger.canon import base64, multikey, strict_json
 from ledger.canon.times import format_time
-from ledger.errors import BadJSON, Malformed
+from ledger.errors import BadJSON, Malformed, NotProved
 from ledger.log.note import Verifier
 from ledger.log.tlog_proof import HEADER
+from ledger.reviews.statement_signer import DIFFERS
 
 # A clock may be a little ahead; a map head from next year is no mistake of a clock.
 CLOCK_SKEW = timedelta(minutes=5)
@@ -34,7 +37,7 @@ SIGNATURE = "\n\n— ".encode()
 OPTIONS = {
     "an answer": {"host", "max_age", "kind", "text", "policy"},
     "a set of pages": {"host", "max_age", "text", "policy"},
-    "a receipt": {"policy", "submission", "booking"},
+    "a receipt": {"policy", "submission", "booking", "fraud"},
     "a tlog-proof": {"policy", "entry"},
     "a refusal": {"submission"},
     "an intake receipt": {"submission"},
@@ -66,6 +69,9 @@ def _hours(_context: click.Context, _option: click.Parameter, value: float | Non
 @click.option("--consistency", type=FILE, help="The answer of /v1/log/consistency for two checkpoints, older first.")
 @click.option("--submission", type=FILE, help="What was signed and is answered by this, to show that it is yours.")
 @click.option("--booking", type=FILE, help="The booking statement it rests on, when the submission does not carry it.")
+@click.option(
+    "--fraud", type=OUT, help="Write a file that convicts the log, if the entry is not what --submission says."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) -> None:
     """Check a reputation answer, a receipt, a refusal, an intake receipt, a tlog-proof or checkpoints, offline.
@@ -77,7 +83,7 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
       staylog verify answer.json --key VKEY --host did:web:cottage.example
       staylog verify answer.json --key VKEY --host did:web:cottage.example --policy tlog-policy
       staylog verify page0.json page1.json --key VKEY --host did:web:cottage.example
-      staylog verify receipt.json --key VKEY
+      staylog verify receipt.json --key VKEY --submission review.json
       staylog verify review.refusal.json --key z6Mk... --submission review.json
       staylog verify receipt.pending.json --key z6Mk... --submission review.json
       staylog verify review.tlog-proof --key VKEY --entry entry.json
@@ -140,9 +146,30 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_receipt(data: list[bytes], log: Verifier, given: dict[str, Any]) -> Report:
-    return verify_receipt(
-        data[0], log, policy=read_policy(given.get("policy")), **_read(given, "submission", "booking")
-    )
+    if "fraud" in given and "submission" not in given:
+        raise click.UsageError("--fraud needs what was signed: name it with --submission")
+    signed = _read(given, "submission", "booking")
+    try:
+        report = verify_receipt(data[0], log, policy=read_policy(given.get("policy")), **signed)
+    except NotProved as error:
+        if error.code == DIFFERS:
+            _offer_fraud(data[0], signed, log, given.get("fraud"))
+        raise
+    if "fraud" in given:
+        click.echo(f"{printable(str(given['fraud']))} is not written: there is nothing to convict of", err=True)
+    return report
+
+
+def _offer_fraud(receipt: bytes, signed: dict[str, bytes], log: Verifier, out: Path | None) -> None:
+    """Say what a file that convicts reveals, and then write it if it is asked for. On standard error, which is not the
+    report."""
+    fraud = entry_differs.prove(receipt, signed["submission"], signed.get("booking"), log)
+    named = "With --fraud FILE you get a file" if out is None else f"{printable(str(out))} is a file"
+    click.echo(f"{named} that convicts the log before anyone who has its key. It reveals what you signed:", err=True)
+    for each in entry_differs.reveals(fraud):
+        click.echo(f"  {each}", err=True)
+    if out is not None:
+        write_text(out, json.dumps(fraud.as_json(log), indent=1) + "\n")
 
 
 def _read(given: dict[str, Any], *names: str) -> dict[str, bytes]:

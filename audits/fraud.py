@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from audits import broken_rules, clocks, forks, resources, served, transition
+from audits import broken_rules, clocks, entry_differs, forks, resources, served, transition
 from audits.evidence import OBSERVED, SIGNED, TYPE, WITNESSED, Evidence, Fraud, Shown
 from audits.report import Report
 from ledger.canon import strict_json
@@ -31,6 +31,7 @@ _KINDS = {
     "prefix": _Kind(broken_rules.check_prefix, SIGNED),
     "transition": _Kind(transition.check, SIGNED),
     "fork": _Kind(forks.check_fork, SIGNED),
+    "entry_differs_from_submission": _Kind(entry_differs.check, SIGNED),
     "clock": _Kind(clocks.check, WITNESSED, (NO_WITNESS,)),
     "rollback": _Kind(forks.check_rollback, OBSERVED, (NEWEST,)),
     "resource": _Kind(resources.check_resource, OBSERVED, (WHO_SERVED,)),

@@ -12,11 +12,12 @@ from ledger.errors import BadBase64, Malformed, NotAccepted, NotProved
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import Entry, parse_entry
 from ledger.log.note import Verifier
-from ledger.log.openings import Opening, commitment
+from ledger.log.openings import Opening
 from ledger.log.policy import Policy
 from ledger.log.proofs import verify_consistency
 from ledger.log.tlog_proof import TlogProof
 from ledger.log.tree import EMPTY_ROOT, leaf_hash
+from ledger.reviews.entry_binding import Opened, follow, require_opens
 
 _MEMBERS = {
     "review_id": str,
@@ -49,8 +50,11 @@ def verify_receipt(
 ) -> Report:
     """Check the answer to an accepted review or response, or to evidence that came later. With the signed submission
     (and the booking statement that was used, if neither the submission nor the receipt carries it) it also shows whose
-    it is."""
-    receipt = _parse_receipt(data)
+    it is, and that what the entry says follows from it.
+
+    Raises NotProved `entry_differs_from_submission` when no honest ledger makes this entry of that submission.
+    """
+    receipt = parse_receipt(data)
     entry = parse_entry(receipt["entry"].encode())
     members = entry.members
     if entry.type not in _OWN or receipt["status"] != "accepted":
@@ -73,9 +77,17 @@ def verify_receipt(
     report.witnessed(proof.checkpoint, log, policy)
     if entry.type != "response":
         report.not_proved.append(REAL_STAYS)
-    if booking is None and isinstance(receipt.get("booking"), dict):
-        booking = jcs.dumps(receipt["booking"])
-    _verify_openings(receipt["openings"], entry, submission, booking, report)
+    salt = _verify_openings(receipt["openings"], entry, report)
+    if submission is None:
+        report.not_proved.append(_WHOSE[entry.type])
+        return report
+    beside = None if booking is None else strict_json.loads(booking)
+    opened = Opened.of(receipt, strict_json.loads(submission), beside)
+    require_opens(entry, opened, salt)
+    report.proved.append(f"the {entry.type} rests on exactly this signed submission")
+    speakers = follow(entry, opened)
+    report.proved += speakers.proved
+    report.not_proved += speakers.not_checked
     return report
 
 
@@ -183,7 +195,8 @@ def verify_growth(
     return report
 
 
-def _parse_receipt(data: bytes) -> dict[str, Any]:
+def parse_receipt(data: bytes) -> dict[str, Any]:
+    """The members of a receipt, each of its kind. Raises Malformed `receipt_malformed` when one is missing."""
     receipt = strict_json.loads(data)
     if not isinstance(receipt, dict):
         raise Malformed("receipt_malformed", "a receipt must be a JSON object")
@@ -193,9 +206,8 @@ def _parse_receipt(data: bytes) -> dict[str, Any]:
     return receipt
 
 
-def _verify_openings(
-    openings: dict[str, Any], entry: Entry, submission: bytes | None, booking: bytes | None, report: Report
-) -> None:
+def _verify_openings(openings: dict[str, Any], entry: Entry, report: Report) -> bytes:
+    """The salt of the commitment that is for the speaker alone, once the text is the one that the entry commits to."""
     own = _OWN[entry.type]
     if openings.keys() != {"text", own} or not isinstance(openings[own], dict) or openings[own].keys() != {"salt"}:
         raise Malformed("receipt_malformed", f"the openings of a receipt must be text and the salt of the {own}")
@@ -208,18 +220,6 @@ def _verify_openings(
         Opening.parse(text).require(committed)
         report.proved.append("the text is the one the entry commits to")
     try:
-        salt = base64.decode_hash(openings[own]["salt"])
+        return base64.decode_hash(openings[own]["salt"])
     except (BadBase64, TypeError) as error:
         raise Malformed("receipt_malformed", f"the {own} salt is {error}") from None
-    if submission is None:
-        report.not_proved.append(_WHOSE[entry.type])
-        return
-    signed = strict_json.loads(submission)
-    if own == "evidence":
-        beside = None if booking is None else strict_json.loads(booking)
-        signed, sealed = {"submission": signed, "booking": beside}, entry.members["evidence"]["commitment"]
-    else:
-        sealed = entry.members["statement"]
-    if commitment(salt, jcs.dumps(signed)) != sealed:
-        raise NotProved("opening_mismatch", f"the submission does not open the {own} commitment of the entry")
-    report.proved.append(f"the {entry.type} rests on exactly this signed submission")

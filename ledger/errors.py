@@ -31,6 +31,7 @@
     │                          face_mismatch, history_mismatch, history_unproved, opening_mismatch,
     │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
     │                          from_the_future, receipt_mismatch, tlog_proof_extra, feedback_unreadable,
+    │                          entry_differs_from_submission, submission_unreadable,
     │                          fraud_unproved, promise_open, promise_broken, rolled_back, too_large
     ├── NotAccepted            a credential or statement that does not count here
     │                          proofs: proof_type_not_supported, proof_chain, wrong_proof_purpose, proof_value_invalid,

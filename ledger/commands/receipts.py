@@ -7,34 +7,31 @@ from typing import Any
 
 import click
 
-from ledger.canon import base64, jcs
+from ledger.canon import base64
 from ledger.commands import client
 from ledger.commands.errand import ELSEWHERE, RESPONSE, REVIEW, SUPPLEMENT, Errand, line, tell_command
 from ledger.errors import Malformed, NotProved, StaylogError
 from ledger.log.checkpoint import Checkpoint
 from ledger.log.entries import Entry, parse_entry
 from ledger.log.note import Verifier
-from ledger.log.openings import Opening, commitment
 from ledger.log.tlog_proof import TlogProof
+from ledger.reviews.entry_binding import Opened, follow, require_opens
+from ledger.reviews.statement_signer import DIFFERS
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The type of the entry that a kind of statement becomes, what that repeats of what was signed, the commitment that
-    only who signed can open, and the member whose text the entry commits to."""
+    """The type of the entry that a kind of statement becomes, and the commitment that only who signed can open."""
 
     entry: str
-    repeated: tuple[str, ...]
     own: str = "evidence"
-    text: str = "review_text"
 
 
-_REVIEW = Form("review", ("host_did", "listing_id", "check_in", "check_out", "ratings"))
 FORMS = {
-    REVIEW: _REVIEW,
-    ELSEWHERE: _REVIEW,
-    RESPONSE: Form("response", ("review_id", "host_did"), own="statement", text="response_text"),
-    SUPPLEMENT: Form("upgrade", ("review_id",)),
+    REVIEW: Form("review"),
+    ELSEWHERE: Form("review"),
+    RESPONSE: Form("response", own="statement"),
+    SUPPLEMENT: Form("upgrade"),
 }
 _OF = {"response": "your response to ", "upgrade": "your evidence for "}
 _SHOWN = {
@@ -63,8 +60,16 @@ def _checked(errand: Errand, body: Mapping[str, Any], receipt: Mapping[str, Any]
         raise StaylogError(
             error.code,
             f"the ledger took the {errand.word}, but its receipt does not hold: {error}. Keep {errand.out} and "
-            f"{errand.submission}; together they show that",
+            f"{errand.submission}; together they show that{_hint(errand, error, log)}",
         ) from None
+
+
+def _hint(errand: Errand, error: StaylogError, log: Verifier) -> str:
+    """How to make a file that convicts, where there is one to make."""
+    if error.code != DIFFERS:
+        return ""
+    files = f"{shlex.quote(str(errand.out))} --key {log} --submission {shlex.quote(str(errand.submission))}"
+    return f". `staylog verify {files} --fraud fraud.json` makes a file that anybody can check"
 
 
 def check_receipt(
@@ -75,6 +80,7 @@ def check_receipt(
     try:
         entry, proof = parse_entry(receipt["entry"].encode()), TlogProof.parse(receipt["tlog_proof"])
         salt = base64.decode_hash(receipt["openings"][form.own]["salt"])
+        opened = Opened.of(receipt, dict(body))
     except (KeyError, TypeError, AttributeError) as error:
         raise Malformed("receipt_malformed", f"the receipt lacks something, or has it wrong: {error}") from None
     members = entry.members
@@ -83,37 +89,11 @@ def check_receipt(
         proof.index,
     ):
         raise NotProved("receipt_mismatch", f"the receipt is not that of a {form.entry}, or not of one entry")
-    if any(members[name] != body[name] for name in form.repeated):
-        raise NotProved("receipt_mismatch", "the entry says something else than what was signed")
     proof.require_plain()
     checkpoint = proof.verify(entry.leaf_hash, log)
-    _check_text(members.get("text"), receipt["openings"].get("text"), body.get(form.text))
-    if form.own == "evidence":
-        signed, sealed = {"submission": body, "booking": _booking(receipt)}, members["evidence"]["commitment"]
-    else:
-        signed, sealed = dict(body), members["statement"]
-    if commitment(salt, jcs.dumps(signed)) != sealed:
-        raise NotProved("opening_mismatch", "the entry does not rest on what was signed")
+    require_opens(entry, opened, salt)
+    follow(entry, opened)
     return entry, checkpoint
-
-
-def _check_text(committed: Any, opened: Any, signed: str | None) -> None:
-    if (committed is None) != (not signed):
-        raise NotProved("receipt_mismatch", "the entry has a text where none was signed, or none where one was")
-    # A text that was redacted meanwhile is not opened any more.
-    if opened is not None:
-        opening = Opening.parse(opened)
-        opening.require(str(committed))
-        if opening.text != signed:
-            raise NotProved("opening_mismatch", "the entry commits to another text than the one that was signed")
-
-
-def _booking(receipt: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What showed the booking, where what was signed does not carry it."""
-    booking = receipt.get("booking")
-    if booking is not None and not isinstance(booking, dict):
-        raise Malformed("receipt_malformed", "the receipt's booking is not a statement")
-    return booking
 
 
 def _tell(
@@ -149,7 +129,7 @@ def _tell_level(members: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
         tell_command(f"staylog review evidence {members['review_id']} --receipt stay-receipt.json --key KEY")
         return
     line("level", f"{members['level']}, by {rests['booking']}{who}")
-    booking = _booking(receipt)
+    booking = receipt.get("booking")
     if booking is not None:
         what = _SHOWN.get(str(booking.get("type")), "a statement")
         line("booking", f"shown by {what}, which is in the receipt as `booking`")

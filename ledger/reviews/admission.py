@@ -27,7 +27,7 @@ from ledger.reviews import evidence, guests, pending, stays, verification
 from ledger.reviews.desk import Desk, counted
 from ledger.reviews.guests import Guest
 from ledger.reviews.pending import Waiting
-from ledger.reviews.receipts import Accepted, Unseal, known_receipt, receipt_of
+from ledger.reviews.receipts import Accepted, Unseal, keys_seen, known_receipt, receipt_of
 from ledger.reviews.verification import Shown, Unknown
 from ledger.store.limiter import DAY, Limit
 
@@ -68,6 +68,10 @@ class Submission:
     def unsealing(self, desk: Desk) -> Unseal:
         """What is kept for its receipt opens with the submission alone."""
         return lambda sealed: desk.vault.open("beside", sealed, self.data)
+
+    def seal(self, desk: Desk, beside: Mapping[str, Any]) -> bytes:
+        """What is kept for its receipt, for `unsealing`."""
+        return desk.vault.seal("beside", beside, self.data)
 
 
 async def submit(desk: Desk, data: bytes) -> Accepted | Waiting:
@@ -185,7 +189,10 @@ def _draft(desk: Desk, submission: Submission, guest: Guest, shown: Shown | None
     body, salt = submission.body, desk.random(SALT_SIZE)
     statement = shown.statement if shown is not None else None
     feedback = _feedback(desk, body, shown)
-    beside: dict[str, Any] = {} if statement is None else {"booking": statement}
+    # Of every guest, so that no row tells whose DID is a domain.
+    beside: dict[str, Any] = {"keys_seen": keys_seen((body, guest.keys))}
+    if statement is not None:
+        beside["booking"] = statement
     if body.get("private_feedback"):
         beside["private_feedback"] = "undeliverable" if feedback is None else "sealed"
     # In JCS as well.
@@ -207,7 +214,7 @@ def _draft(desk: Desk, submission: Submission, guest: Guest, shown: Shown | None
         key=submission.replay_key,
         salt=salt,
         author=author,
-        beside=desk.vault.seal("beside", beside, submission.data) if beside else None,
+        beside=submission.seal(desk, beside),
         feedback=feedback,
     )
 

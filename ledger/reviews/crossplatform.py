@@ -9,19 +9,20 @@ from hashlib import sha256
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import jcs, strict_json
+from ledger.canon import strict_json
 from ledger.errors import BadForm, BadJSON, NotAccepted, StaylogError
 from ledger.identity import credentials, statements
 from ledger.identity.contexts import canonicaliser
 from ledger.identity.credentials import Credential
+from ledger.identity.did import Keys
 from ledger.identity.resolution import HostKeys
 from ledger.log.drafts import Author, Draft
 from ledger.log.openings import SALT_SIZE, commitment
 from ledger.reviews import guests, stays, verification
-from ledger.reviews.admission import booking_key, everyone, place, review_draft, stay_key
+from ledger.reviews.admission import Submission, booking_key, everyone, place, review_draft, stay_key
 from ledger.reviews.desk import Desk, counted
 from ledger.reviews.guests import Guest
-from ledger.reviews.receipts import Accepted, known_receipt, receipt_of
+from ledger.reviews.receipts import Accepted, keys_seen, known_receipt, receipt_of
 from ledger.store.limiter import DAY, Limit
 
 KIND, CONSENT = "CrossPlatformReview", "GuestConsent"
@@ -45,23 +46,24 @@ async def attest(desk: Desk, attestation: bytes, document: bytes) -> Accepted:
     """The receipt of a review that was given elsewhere."""
     with counted("crossplatform"):
         body = _read(attestation, document)
-        submitted = jcs.dumps(body)
-        replay_key = desk.key("submission", submitted)
+        submission = Submission.of(desk, body)
+        unseal = submission.unsealing(desk)
         zone = desk.listing(body["host_did"], body["listing_id"]).zone
         stays.require_left(body, desk.clock(), zone or stays.EVERYWHERE)
-        if (receipt := known_receipt(desk.reader, replay_key)) is not None:
+        if (receipt := known_receipt(desk.reader, submission.replay_key, unseal)) is not None:
             return _accepted(receipt, repeated=True)
         host = statements.claimed(body, KIND, domain=desk.domain, now=desk.clock())
         keys = await desk.asked(desk.dids.host(host))
-        statements.authenticate(body, keys.now())
-        with desk.signing_refusals(submitted):
+        current = keys.now()
+        statements.authenticate(body, current)
+        with desk.signing_refusals(submission.data):
             attested = await _attested(desk, body, keys)
             await desk.dids.remember(keys)
             with desk.limiter.spending(CROSS_PLATFORM_PER_HOST, host):
-                draft = await _draft(desk, body, submitted, attested, replay_key)
+                draft = await _draft(desk, submission, attested, current)
                 queued = desk.sequencer.submit(draft)
                 placed = await place(desk, draft, queued, lambda: _trusted_still(desk, attested))
-        return _accepted(receipt_of(desk.reader, placed, draft), repeated=placed.repeated)
+        return _accepted(receipt_of(desk.reader, placed, draft, unseal), repeated=placed.repeated)
 
 
 def _read(attestation: bytes, document: bytes) -> dict[str, Any]:
@@ -135,8 +137,9 @@ async def _consenting(desk: Desk, body: Mapping[str, Any], host: HostKeys) -> Gu
     return guest
 
 
-async def _draft(desk: Desk, body: Mapping[str, Any], submitted: bytes, attested: Attested, replay_key: bytes) -> Draft:
-    guest, salt = attested.guest, desk.random(SALT_SIZE)
+async def _draft(desk: Desk, submission: Submission, attested: Attested, host: Keys) -> Draft:
+    body, guest, salt = submission.body, attested.guest, desk.random(SALT_SIZE)
+    signed = [(body, host)] if guest is None else [(body, host), (body["guest_statement"], guest.keys)]
     members = {
         **{name: body[name] for name in ("host_did", "listing_id", "check_in", "check_out", "ratings")},
         "level": "guest_verified" if guest is not None else "host_attested",
@@ -144,11 +147,19 @@ async def _draft(desk: Desk, body: Mapping[str, Any], submitted: bytes, attested
             "booking": "attestation",
             "issuer": guest.issuer if guest is not None else None,
             "idv_level": guest.level if guest is not None else None,
-            "commitment": commitment(salt, b'{"booking":null,"submission":%s}' % submitted),
+            "commitment": commitment(salt, b'{"booking":null,"submission":%s}' % submission.data),
         },
     }
     author = await _author(desk, body, attested)
-    return review_draft(desk, members, body.get("review_text"), key=replay_key, salt=salt, author=author)
+    return review_draft(
+        desk,
+        members,
+        body.get("review_text"),
+        key=submission.replay_key,
+        salt=salt,
+        author=author,
+        beside=submission.seal(desk, {"keys_seen": keys_seen(*signed)}),
+    )
 
 
 async def _author(desk: Desk, body: Mapping[str, Any], attested: Attested) -> Author:

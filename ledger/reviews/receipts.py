@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.canon import base64
+from ledger.canon import base64, multikey
 from ledger.errors import StaylogError
+from ledger.identity.did import Keys
 from ledger.log.drafts import Draft
 from ledger.log.face import Event
 from ledger.log.reader import Reader
@@ -25,6 +26,13 @@ class Accepted:
 
     receipt: dict[str, Any]
     repeated: bool
+
+
+def keys_seen(*signed: tuple[Mapping[str, Any], Keys]) -> dict[str, str]:
+    """The keys by which statements were found to be signed, by the names that their proofs give them: what a receipt
+    says of a did:web, whose document may be another one by the time that the receipt is verified."""
+    methods = [(body["proof"]["verificationMethod"], keys) for body, keys in signed]
+    return {method: multikey.encode(keys[method]) for method, keys in methods}
 
 
 def receipt_of(reader: Reader, placed: Integrated, draft: Draft, unseal: Unseal | None = None) -> dict[str, Any]:

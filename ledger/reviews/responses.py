@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import jcs, strict_json
+from ledger.canon import strict_json
 from ledger.canon.times import parse_time
 from ledger.errors import BadForm, BrokenRule, Done, NotAccepted, NotYet
 from ledger.identity import statements
@@ -14,8 +14,9 @@ from ledger.log.drafts import Draft, make_draft
 from ledger.log.openings import SALT_SIZE, Opening, commitment
 from ledger.log.record import RESPONSE_WINDOW
 from ledger.log.sequencer import Integrated
+from ledger.reviews.admission import Submission
 from ledger.reviews.desk import Desk, counted
-from ledger.reviews.receipts import Accepted, known_receipt, receipt_of
+from ledger.reviews.receipts import Accepted, keys_seen, known_receipt, receipt_of
 from ledger.store.limiter import Limit
 
 KIND = "HostResponse"
@@ -30,20 +31,21 @@ async def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
     with counted("response"):
         body = _read(data, review_id)
         review = desk.reader.review(review_id, desk.reader.published.size)[0]
-        submitted = jcs.dumps(body)
-        replay_key = desk.key("submission", submitted)
-        if (receipt := known_receipt(desk.reader, replay_key)) is not None:
+        submission = Submission.of(desk, body)
+        unseal = submission.unsealing(desk)
+        if (receipt := known_receipt(desk.reader, submission.replay_key, unseal)) is not None:
             return _accepted(receipt, repeated=True)
         if body["host_did"] != review.entry.host:
             raise NotAccepted("not_the_host", "this is a review of another host")
         host = statements.claimed(body, KIND, domain=desk.domain, now=desk.clock())
         keys = await desk.asked(desk.dids.host(host))
-        statements.authenticate(body, keys.now())
+        current = keys.now()
+        statements.authenticate(body, current)
         await desk.dids.remember(keys)
-        with desk.signing_refusals(submitted), desk.limiter.spending(RESPONSES_PER_HOST, body["host_did"]):
-            draft = _draft(desk, body, submitted, review.index, replay_key)
+        with desk.signing_refusals(submission.data), desk.limiter.spending(RESPONSES_PER_HOST, body["host_did"]):
+            draft = _draft(desk, submission, review.index, {"keys_seen": keys_seen((body, current))})
             placed = await _place(desk, draft, review.entry.members["at"])
-        return _accepted(receipt_of(desk.reader, placed, draft), repeated=placed.repeated)
+        return _accepted(receipt_of(desk.reader, placed, draft, unseal), repeated=placed.repeated)
 
 
 def _read(data: bytes, review_id: str) -> dict[str, Any]:
@@ -55,16 +57,18 @@ def _read(data: bytes, review_id: str) -> dict[str, Any]:
     return body
 
 
-def _draft(desk: Desk, body: Mapping[str, Any], submitted: bytes, review: int, replay_key: bytes) -> Draft:
+def _draft(desk: Desk, submission: Submission, review: int, beside: Mapping[str, Any]) -> Draft:
+    body = submission.body
     opening, salt = Opening(body["response_text"], desk.random(SALT_SIZE)), desk.random(SALT_SIZE)
     members = {
         "review_id": body["review_id"],
         "review": review,
         "host_did": body["host_did"],
         "text": commitment(opening.salt, opening.text.encode()),
-        "statement": commitment(salt, submitted),
+        "statement": commitment(salt, submission.data),
     }
-    return make_draft("response", members, opening=opening, key=replay_key, salt=salt)
+    sealed = submission.seal(desk, beside)
+    return make_draft("response", members, opening=opening, key=submission.replay_key, salt=salt, beside=sealed)
 
 
 async def _place(desk: Desk, draft: Draft, reviewed_at: str) -> Integrated:

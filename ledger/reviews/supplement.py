@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import did, jcs, strict_json
+from ledger.canon import did, strict_json
 from ledger.errors import BadForm, BrokenRule, Done, NotAccepted
 from ledger.identity import statements
 from ledger.log.drafts import Author, Draft, make_draft
@@ -15,9 +15,9 @@ from ledger.log.face import Event
 from ledger.log.openings import SALT_SIZE, commitment
 from ledger.log.sequencer import Integrated
 from ledger.reviews import evidence, verification
-from ledger.reviews.admission import booking_key, stay_key
+from ledger.reviews.admission import Submission, booking_key, stay_key
 from ledger.reviews.desk import Desk, counted
-from ledger.reviews.receipts import Accepted, known_receipt, receipt_of
+from ledger.reviews.receipts import Accepted, keys_seen, known_receipt, receipt_of
 
 KIND = "EvidenceSupplement"
 _STAY = ("host_did", "listing_id", "check_in", "check_out")
@@ -27,10 +27,10 @@ async def supplement(desk: Desk, review_id: str, data: bytes) -> Accepted:
     """The receipt of the upgrade of a review."""
     with counted("supplement"):
         body = _read(data, review_id)
-        submitted = jcs.dumps(body)
-        replay_key = desk.key("submission", submitted)
+        submission = Submission.of(desk, body)
+        unseal = submission.unsealing(desk)
         review = desk.reader.review(review_id, desk.reader.published.size)[0]
-        if (receipt := known_receipt(desk.reader, replay_key)) is not None:
+        if (receipt := known_receipt(desk.reader, submission.replay_key, unseal)) is not None:
             return _accepted(receipt, repeated=True)
         if review.entry.members["level"] != "unconfirmed":
             raise Done("already_verified", "this review needs no more evidence")
@@ -40,14 +40,15 @@ async def supplement(desk: Desk, review_id: str, data: bytes) -> Accepted:
         stay |= {"booking_reference": body["booking_reference"], "booking_evidence": body["booking_evidence"]}
         await _judge_receipt(desk, stay, guest)
         # Only now that the host has vouched for it, as an issuer does for others: a stranger's word sends us nowhere.
-        statements.authenticate(body, await desk.asked(desk.dids.guest(guest)))
+        keys = await desk.asked(desk.dids.guest(guest))
+        statements.authenticate(body, keys)
         who = [ref.encode() for ref in await desk.references.guest_refs(stay["host_did"], guest)]
         _require_author(desk, stay, who, review)
-        with desk.signing_refusals(submitted):
+        with desk.signing_refusals(submission.data):
             verification.require_not_cancelled(desk, stay, guest)
-            draft = _draft(desk, submitted, stay, review, guest, replay_key)
+            draft = _draft(desk, submission, stay, review, guest, {"keys_seen": keys_seen((body, keys))})
             placed = await _place(desk, draft)
-        return _accepted(receipt_of(desk.reader, placed, draft), repeated=placed.repeated)
+        return _accepted(receipt_of(desk.reader, placed, draft, unseal), repeated=placed.repeated)
 
 
 def _read(data: bytes, review_id: str) -> dict[str, Any]:
@@ -78,11 +79,11 @@ def _require_author(desk: Desk, stay: Mapping[str, Any], who: list[bytes], revie
 
 def _draft(
     desk: Desk,
-    submitted: bytes,
+    submission: Submission,
     stay: Mapping[str, Any],
     review: Event,
     guest: str,
-    replay_key: bytes,
+    beside: Mapping[str, Any],
 ) -> Draft:
     salt, before = desk.random(SALT_SIZE), review.entry.members
     members = {
@@ -93,7 +94,7 @@ def _draft(
         "evidence": {
             **{name: before["evidence"][name] for name in ("issuer", "idv_level")},
             "booking": "stay_receipt",
-            "commitment": commitment(salt, b'{"booking":null,"submission":%s}' % submitted),
+            "commitment": commitment(salt, b'{"booking":null,"submission":%s}' % submission.data),
         },
     }
     author = Author(
@@ -101,7 +102,8 @@ def _draft(
         denials=(verification.denial_key(desk, stay, guest),),
         booking=verification.booking_commitment(desk, stay, guest),
     )
-    return make_draft("upgrade", members, key=replay_key, salt=salt, author=author)
+    sealed = submission.seal(desk, beside)
+    return make_draft("upgrade", members, key=submission.replay_key, salt=salt, author=author, beside=sealed)
 
 
 async def _place(desk: Desk, draft: Draft) -> Integrated:

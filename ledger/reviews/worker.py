@@ -185,7 +185,7 @@ async def _published(desk: Desk, submission: Submission, guest: Guest) -> Outcom
         raise Unavailable("busy", "the review is in the log, and not under a checkpoint yet")
     if receipt["verification_level"] == "unconfirmed":
         await verification.tell(desk, submission.body, guest, "unanswered")
-    beside = {name: receipt[name] for name in ("booking", "private_feedback") if name in receipt}
+    beside = {name: receipt[name] for name in ("booking", "keys_seen", "private_feedback") if name in receipt}
     return {"status": "accepted", "index": receipt["index"], "beside": beside}
 
 

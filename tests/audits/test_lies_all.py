@@ -3,6 +3,7 @@
 from audits.contradictions import ALONE, PAIRS
 from audits.fraud import _KINDS
 from tests.audits import (
+    test_bound_receipts,
     test_lies,
     test_lies_evading,
     test_lies_in_answers,
@@ -15,6 +16,7 @@ from tests.audits import (
 from tests.audits.convicting import DECLARED, TOLD, Shown
 
 MODULES = (
+    test_bound_receipts,
     test_lies,
     test_lies_evading,
     test_lies_in_answers,
@@ -31,7 +33,7 @@ LIES = {
 }
 OTHER_CODES = {
     *("batch_too_long", "issuer_untrusted", "map_root_mismatch", "log_forked", "rolled_back", "tile_mismatch"),
-    *("bundle_mismatch", "log_not_shown", "text_withheld", "postdated"),
+    *("bundle_mismatch", "log_not_shown", "text_withheld", "postdated", "entry_differs_from_submission"),
 }
 
 

@@ -29,20 +29,29 @@ from ledger.log.openings import Opening, commitment
 from ledger.log.policy import Policy
 from ledger.log.tlog_proof import TlogProof
 from ledger.log.tree import EMPTY_ROOT, leaf_hash
+from tests.audits.bound import entered
+from tests.hosting import notice
+from tests.identities import Speaker
 from tests.ledger.log.worked_example import WITNESS, WITNESS_KEY
+from tests.reviewing import review
 from tests.world import HOSTS, KEY, LOG, ORIGIN, World
 
-SUBMISSION = {"type": "ReviewSubmission", "review_text": "Quiet.", "private_feedback": "The tap drips."}
-BOOKING = {"type": "BookingNotice", "status": "confirmed"}
+HOST = Speaker(61, HOSTS[0])
+SUBMISSION = review(host=HOST, review_text="Quiet.", private_feedback="The tap drips.")
+UNPROVED = review(host=HOST, review_text="Quiet.", booking_evidence=None)
+BOOKING = notice(HOST)
 SALT = bytes(range(32))
 
 
-def receipt(booking: dict[str, str] | None = None, text: str | None = "Quiet.") -> dict[str, Any]:
+def receipt(
+    signed: dict[str, Any] = SUBMISSION, booking: dict[str, Any] | None = None, text: str | None = "Quiet."
+) -> dict[str, Any]:
     world = World(11, HOSTS[:2]).grow(3)
     index = world.next_index
-    evidence = world.evidence("stay_receipt")
-    evidence["commitment"] = commitment(SALT, jcs.dumps({"submission": SUBMISSION, "booking": booking}))
-    world.review(HOSTS[0], level="guest_verified", evidence=evidence, text=world.commit(index, text))
+    kind = {"booking": "stay_receipt" if booking is None else "booking_notice"}
+    sealed = {"commitment": commitment(SALT, jcs.dumps({"submission": signed, "booking": booking}))}
+    members = entered(signed, text=world.commit(index, text), evidence=kind | sealed)
+    world.review(members.pop("host_did"), **members)
     state = world.publish()
     entry = world.log.entries[index]
     proof = TlogProof(index, tuple(world.log.tree.inclusion(index, state.size)), state.note)
@@ -82,12 +91,10 @@ def test_a_receipt_proves_inclusion_and_text() -> None:
     assert any("whose review" in line for line in report.not_proved)
 
 
-def test_with_the_submission_it_proves_whose_review_it_is() -> None:
-    report = verify_receipt(encoded(RECEIPT), LOG, submission=encoded(SUBMISSION))
-    assert any("this signed submission" in line for line in report.proved)
-    on_notice = encoded(receipt(BOOKING))
-    assert verify_receipt(on_notice, LOG, submission=encoded(SUBMISSION), booking=encoded(BOOKING))
-    for submission, booking in ((SUBMISSION, None), ({**SUBMISSION, "review_text": "Loud."}, encoded(BOOKING))):
+def test_a_submission_opens_only_with_the_booking_that_was_used() -> None:
+    on_notice = encoded(receipt(UNPROVED, BOOKING))
+    assert verify_receipt(on_notice, LOG, submission=encoded(UNPROVED), booking=encoded(BOOKING))
+    for submission, booking in ((UNPROVED, None), (SUBMISSION, encoded(BOOKING))):
         with pytest.raises(NotProved) as refusal:
             verify_receipt(on_notice, LOG, submission=encoded(submission), booking=booking)
         assert refusal.value.code == "opening_mismatch"
@@ -105,7 +112,7 @@ TAMPERED: list[tuple[str, dict[str, Any]]] = [
     ("receipt_mismatch", {"index": RECEIPT["index"] - 1}),
     ("receipt_mismatch", {"checkpoint": World(12).log.published[0].note}),
     ("receipt_mismatch", {"entry": OTHER_ENTRY}),
-    ("root_mismatch", {"entry": RECEIPT["entry"].replace('"check_in":"2025-12', '"check_in":"2025-11')}),
+    ("root_mismatch", {"entry": RECEIPT["entry"].replace('"check_in":"2026-05', '"check_in":"2026-04')}),
     ("tlog_proof_extra", {"tlog_proof": str(TlogProof(LONGER.index, LONGER.path, LONGER.checkpoint, b"x"))}),
     ("proof_length", {"tlog_proof": str(TlogProof(LONGER.index, LONGER.path[:-1], LONGER.checkpoint))}),
     ("opening_mismatch", {"openings": {**RECEIPT["openings"], "text": Opening("Loud.", SALT).as_json()}}),

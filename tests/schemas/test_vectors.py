@@ -125,9 +125,14 @@ def test_page_sets(page_set: Any) -> None:
             standalone(*(BY_NAME[name]["answer"] for name in page_set["pages"]), did=page_set["did"])
 
 
-def test_receipt_verifies_with_its_submission() -> None:
-    report = verify_receipt(dump(RECEIPT["receipt"]), LOG, submission=dump(RECEIPT["submission"]))
-    assert "the review rests on exactly this signed submission" in report.proved
+def test_refuses_the_submission_that_is_not_signed() -> None:
+    assert verify_receipt(dump(RECEIPT["receipt"]), LOG).proved
+    with pytest.raises(StaylogError) as refusal:
+        verify_receipt(dump(RECEIPT["receipt"]), LOG, submission=dump(RECEIPT["submission"]))
+    assert (refusal.value.code, refusal.value.message) == (
+        "entry_differs_from_submission",
+        "the submission is not signed",
+    )
 
 
 @pytest.mark.parametrize("variant", RECEIPT["tampered"], ids=lambda variant: str(variant["name"]))

@@ -193,7 +193,7 @@ def receipt_of(place: Place, here: Path, options: list[str]) -> dict[str, Any]:
     [
         # The receipt of the same review, as it was signed for another ledger.
         (lambda receipt: None, [], "opening_mismatch"),
-        (lambda receipt: None, ["--overall", "1"], "receipt_mismatch"),
+        (lambda receipt: None, ["--overall", "1"], "opening_mismatch"),
         (lambda receipt: None, ["--text", "Other words."], "opening_mismatch"),
         (lambda receipt: receipt["openings"].update(text=None), [], "opening_mismatch"),
         (lambda receipt: receipt.update(index=2), [], "receipt_mismatch"),
