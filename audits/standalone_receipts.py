@@ -78,7 +78,7 @@ def key_in(did):
     jwk = base.parse(unbase64url(did[8:]).decode())
     good = (jwk.get("kty"), jwk.get("crv"), jwk.get("use", "sig")) == ("OKP", "Ed25519", "sig")
     good = good and jwk.get("alg", "EdDSA") in ("EdDSA", "Ed25519") and "verify" in jwk.get("key_ops", ["verify"])
-    need(good and "d" not in jwk, f"not a key for Ed25519 signatures: {did}")
+    need(good and "d" not in jwk and isinstance(jwk.get("key_ops", []), list), f"not for Ed25519 signatures: {did}")
     return f"{did}#0", ed25519(b"\xed\x01" + unbase64url(jwk["x"]))
 
 def holds(said, key):

@@ -91,7 +91,8 @@ def receipt(told: Story) -> dict[str, Any]:
     }
     return {
         "about": "The receipt of the first review in ledger.json. `submission` is what the evidence salt opens; a real "
-        "one carries a credential and a signature too. A tampered variant is the receipt after an RFC 6902 patch.",
+        "one carries a credential and a signature too, and so a verifier that is shown this one refuses the receipt as "
+        "entry_differs_from_submission. A tampered variant is the receipt after an RFC 6902 patch.",
         "test_key": TEST_KEY,
         "vkey": str(story.LOG),
         "submission": submission,

@@ -1,6 +1,7 @@
 """Receipts of entries beside what was signed: honest ones of every kind, and those of an operator that made another
 entry of it. The operator has the log's key, so signature and inclusion hold in all of them."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,8 @@ REVIEW_ID = "rev-" + "b" * 25 + "a"
 SALT, TEXT_SALT = bytes(range(32)), bytes(range(32, 64))
 WEB_HOST = Speaker(61, "did:web:cottage.example")
 WEB_GUEST = Speaker(62, "did:web:ada.example")
-JWK_GUEST = Speaker(63)
+JWK = {"kty": "OKP", "crv": "Ed25519", "x": urlsafe_b64encode(Speaker(63).public).rstrip(b"=").decode()}
+JWK_GUEST = Speaker(63, f"did:jwk:{urlsafe_b64encode(jcs.dumps(JWK)).rstrip(b'=').decode()}", "#0")
 Members = dict[str, Any]
 
 
@@ -149,6 +151,8 @@ def _reviews() -> Iterator[Bound]:
     ):
         said, rests = bare(), {"booking": kind}
         yield Bound(f"{kind} {booking['type']}", receipt("review", entered(said, evidence=rests), said, booking), said)
+    by_jwk = review(JWK_GUEST)
+    yield Bound("by a did:jwk", receipt("review", entered(by_jwk), by_jwk), by_jwk)
     said = bare()
     unconfirmed = entered(said, level="unconfirmed", evidence={"booking": "none"})
     yield Bound("unconfirmed", receipt("review", unconfirmed, said), said)
@@ -318,6 +322,9 @@ def _web_altered() -> Iterator[Bound]:
     lie = entered(said, ratings={**said["ratings"], "overall": 1})
     yield Bound("a did:web's rating", receipt("review", lie, said), said, "ratings")
     yield Bound("a did:web's unsigned", receipt("review", entered(said), unsigned(said)), unsigned(said), "not signed")
+    thief = Speaker(64, JWK_GUEST.did, "#0")
+    forged = review(thief)
+    yield Bound("a did:jwk's", receipt("review", entered(forged), forged), forged, "is not one by the key of")
     thief = Speaker(64, WEB_GUEST.did, WEB_GUEST.method.removeprefix(WEB_GUEST.did))
     forged = review(thief, HOST)
     yield Bound(

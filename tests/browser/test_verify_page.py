@@ -143,7 +143,9 @@ def test_a_receipt_shows_its_review(browser: Browser, tmp_path: Path, about: str
     browser.type("#key", case.key)
     give(browser, case, "drop", tmp_path)
     page, receipt = shown(browser), RECEIPTS[about]["receipt"]
-    assert [step["step"] for step in page["steps"]] == ["read", "signature", "witnesses", "inclusion", "texts"]
+    assert [step["step"] for step in page["steps"]] == [
+        *("read", "signature", "witnesses", "inclusion", "texts", "submission")
+    ]
     assert f"entry {receipt['index']} " in page["says"]
     [review] = browser.all(".review")
     assert review.get_attribute("data-review") == receipt["review_id"]

@@ -14,9 +14,11 @@ from click.testing import CliRunner
 
 from api.app import create_app
 from api.server import config
+from audits import entry_differs
 from audits.receipts import verify_receipt
 from audits.verify import verify_answer
 from ledger.cli import main
+from ledger.errors import NotProved
 from ledger.folder import Ledger, open_ledger
 from ledger.keys import add_checksum
 from ledger.log.fsck import fsck
@@ -95,6 +97,8 @@ def test_what_an_earlier_version_gave_out_still_verifies(earlier: EarlierFolder)
     for receipt, review in (("receipt.json", "review.json"), ("ada-receipt.json", "ada-review.json")):
         given, signed = ((earlier.where / name).read_bytes() for name in (receipt, review))
         assert verify_receipt(given, ledger.verifier, submission=signed).proved
+        with pytest.raises(NotProved, match="follows from the statement"):
+            entry_differs.prove(given, signed, None, ledger.verifier)
     host = earlier.document("review.json")["host_did"]
     verify_answer((earlier.where / "answer.json").read_bytes(), ledger.verifier, host)
     ledger.close()
