@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from demo.actors import Cast
+from demo.altering import an_altered_review
 from demo.attempts import attempts, digest, refused_submission
 from demo.auditor import an_auditor
 from demo.evidence import Evidence
@@ -50,6 +51,7 @@ class Story:
         evidence.a_denial()
         self.what_lies_look_like(self.an_answer())
         self.a_receipt_for_ever()
+        an_altered_review(self.stage, self.cast)
         self.what_is_kept_of_a_guest()
         evidence.a_text_that_must_go()
         an_auditor(self.stage, self.service, self.log_key)

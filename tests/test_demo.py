@@ -94,6 +94,8 @@ def test_the_story_comes_out_as_told(port: int, tmp_path: Path) -> None:
         "Wrong: the entries shown are not in the tree that was signed",
         "Wrong: the host's map path does not lead to the map root",
         "proved the review rests on exactly this signed submission",
+        "ratings.accuracy is 5 in the entry, and 2 in the submission",
+        "no honest log makes it from that",
         "nor those of Dora and Fay",
         "gone the text and its salt: from the answers, and from every file of the ledger",
         "redacted the text of rev-",
