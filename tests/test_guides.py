@@ -108,6 +108,7 @@ def test_the_auditors_guide_explains_every_finding() -> None:
     text = (ROOT / "docs/guides/auditor.md").read_text("utf-8")
     codes = {*PAIRS, *ALONE, "batch_too_long", "issuer_untrusted", "map_root_mismatch", "log_forked", "rolled_back"}
     codes |= {"tile_mismatch", "bundle_mismatch", "log_not_shown", "text_withheld", "postdated"}
+    codes.add("entry_differs_from_submission")
     assert codes <= set(re.findall(r"`([a-z_]+)`", text))
 
 
@@ -117,6 +118,8 @@ def test_the_codes_that_a_guide_explains_exist(guide: str) -> None:
     rows = re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \|.*\|$", text, re.MULTILINE)
     named = {code for row in rows for code in re.findall(r"`([a-z_]+)`", row)}
     ours = {"ledger_unreachable", "file_exists"}
+    # Of verifiers.
+    ours |= {"entry_differs_from_submission", "opening_mismatch", "submission_unreadable"}
     if guide != "agent":
         assert len(named) > 5
         assert named - ours <= CODES.keys()
