@@ -24,7 +24,7 @@ from audits.terminal import FILE, OUT, printable, telling, write_text
 from audits.verify import verify_answer, verify_pages
 from ledger.canon import base64, multikey, strict_json
 from ledger.canon.times import format_time
-from ledger.errors import BadJSON, Malformed, NotProved
+from ledger.errors import BadJSON, Malformed, StaylogError
 from ledger.log.note import Verifier
 from ledger.log.tlog_proof import HEADER
 from ledger.reviews.statement_signer import DIFFERS
@@ -151,8 +151,8 @@ def _check_receipt(data: list[bytes], log: Verifier, given: dict[str, Any]) -> R
     signed = _read(given, "submission", "booking")
     try:
         report = verify_receipt(data[0], log, policy=read_policy(given.get("policy")), **signed)
-    except NotProved as error:
-        if error.code == DIFFERS:
+    except StaylogError as error:
+        if error.code == DIFFERS or "fraud" in given:
             _offer_fraud(data[0], signed, log, given.get("fraud"))
         raise
     if "fraud" in given:
@@ -162,8 +162,11 @@ def _check_receipt(data: list[bytes], log: Verifier, given: dict[str, Any]) -> R
 
 def _offer_fraud(receipt: bytes, signed: dict[str, bytes], log: Verifier, out: Path | None) -> None:
     """Say what a file that convicts reveals, and then write it if it is asked for. On standard error, which is not the
-    report."""
-    fraud = entry_differs.prove(receipt, signed["submission"], signed.get("booking"), log)
+    report. Where no file convicts, there is nothing to say but what was refused."""
+    try:
+        fraud = entry_differs.prove(receipt, signed["submission"], signed.get("booking"), log)
+    except StaylogError:
+        return
     named = "With --fraud FILE you get a file" if out is None else f"{printable(str(out))} is a file"
     click.echo(f"{named} that convicts the log before anyone who has its key. It reveals what you signed:", err=True)
     for each in entry_differs.reveals(fraud):

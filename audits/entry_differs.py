@@ -42,7 +42,7 @@ def prove(receipt: bytes, submission: bytes, booking: bytes | None, log: Verifie
         opened = Opened.of({**given, "keys_seen": {}}, strict_json.loads(submission), beside)
         [own] = given["openings"].keys() - {"text"}
         salt = given["openings"][own]["salt"]
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Malformed("receipt_malformed", f"the openings of the receipt cannot be read: {error!r}") from None
     evidence = {
         "entry": given["entry"],

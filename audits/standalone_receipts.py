@@ -268,8 +268,8 @@ def verify(text, vkey, submission=None, policy=None):
     if submission is None:
         return [*lines, "not proved  whose it is, and that it says what was signed: show the signed statement too"]
     signed, beside, seen = base.parse(submission), receipt.get("booking"), receipt.get("keys_seen", {})
-    readable = isinstance(signed, dict) and isinstance(seen, dict) and (beside is None or isinstance(beside, dict))
-    need(readable, "what was signed, the booking and keys_seen are JSON objects")
+    readable = all(isinstance(value, dict) for value in (signed, {} if beside is None else beside, seen))
+    need(readable and {*map(type, seen.values())} <= {str}, "what was signed, booking and keys_seen are JSON objects")
     data = canonical(signed if entry["type"] == "response" else {"submission": signed, "booking": beside})
     sealed = entry["statement"] if entry["type"] == "response" else entry["evidence"]["commitment"]
     need(commit(salt, data) == sealed, "the submission does not open the commitment of the entry")

@@ -75,6 +75,8 @@ def follow(entry: Entry, opened: Opened) -> Speakers:
         unreadable(f"no {entry.type} is made from a statement of the type {str(kind)[:60]!r}, as far as is known here")
     found = _Check(entry, opened)
     check(found)
+    for wrong in found.speakers.wrong:
+        raise NotProved("signature_invalid", wrong)
     return found.speakers
 
 

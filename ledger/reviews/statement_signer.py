@@ -34,11 +34,13 @@ def as_object(value: Any, what: str) -> dict[str, Any]:
 @dataclass(slots=True)
 class Speakers:
     """Checks signatures one by one, and keeps what they showed. `keys_seen` are the multikeys that a receipt names, by
-    verification method: those of did:web that the ledger saw."""
+    verification method: those of did:web that the ledger saw. `wrong` are the signatures that do not hold under these:
+    a receipt that contradicts itself, and no difference between entry and statement."""
 
     keys_seen: Mapping[str, str]
     proved: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
 
     def require_guest(self, said: Mapping[str, Any], what: str) -> str:
         """The subject of the credential in a guest's statement, by whose key it is signed.
@@ -59,8 +61,7 @@ class Speakers:
         """The speaker signed, or only a document on the web could tell.
 
         Raises NotProved: `entry_differs_from_submission` when the statement is not signed, by another, or not by the
-        key in the speaker's DID; `submission_unreadable` when the proof has a form that is not known here;
-        `signature_invalid` when it does not hold under the key that the receipt names.
+        key in the speaker's DID; `submission_unreadable` when the proof has a form that is not known here.
         """
         signer = _signer(said, what)
         if signer != speaker:
@@ -87,9 +88,8 @@ class Speakers:
         try:
             _verify(said, multikey.decode(seen))
         except StaylogError:
-            raise NotProved(
-                "signature_invalid", f"the signature of {what} does not hold under {seen[:60]}, which the receipt names"
-            ) from None
+            self.wrong.append(f"the signature of {what} does not hold under {seen[:60]}, which the receipt names")
+            return
         self.proved.append(f"the key {seen} signed {what}{domain}")
         self.not_checked.append(
             f"that {seen} was the key {method}: not checked, the ledger saw it in a document on the web"

@@ -3,12 +3,14 @@ entry of it. The operator has the log's key, so signature and inclusion hold in 
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from ledger.canon import base64, jcs
 from ledger.identity import statements
-from ledger.log.entries import make_entry
+from ledger.log.entries import make_entry, parse_entry
 from ledger.log.memory import MemoryLog
 from ledger.log.openings import Opening, commitment
 from ledger.log.tlog_proof import TlogProof
@@ -338,3 +340,50 @@ def _web_altered() -> Iterator[Bound]:
 
 def lying() -> list[Bound]:
     return [*_altered(), *_raised(), *_others_altered(), *_web_altered()]
+
+
+ODD: tuple[Any, ...] = (
+    *(None, True, 0, 5, 1e300, "", "x", [], {}, [1], {"a": 1}, "StayReceipt", "BookingNotice", "z", "toString"),
+    *("did:key:", "did:key:z6Mk", "did:jwk:W10", "did:web:a.example", "9999-99-99", "__proto__"),
+)
+
+
+def bent_case(random: Random) -> Bound:
+    """An honest case of which one or two parts of the statement, or of the booking beside it, are left out or others.
+    The entry commits to it all the same."""
+    case = random.choice(HONEST)
+    entry = parse_entry(case.receipt["entry"].encode())
+    members = {name: value for name, value in entry.members.items() if name not in ("at", "review", "statement")}
+    if "text" in members:
+        opened = case.receipt["openings"]["text"]
+        members["text"] = opened and opened["text"]
+    booking = case.receipt.get("booking")
+    if booking is not None and random.random() < 0.5:
+        booking = _bent(random, booking)
+    signed = _bent(random, case.signed) if booking is case.receipt.get("booking") else case.signed
+    more = {name: case.receipt[name] for name in ("keys_seen",) if name in case.receipt}
+    return Bound(case.name, receipt(entry.type, members, signed, booking, **more), signed)
+
+
+def _bent(random: Random, value: Members) -> Members:
+    made = deepcopy(value)
+    for _ in range(random.choice((0, 1, 1, 2))):
+        *way, last = random.choice(list(_places(made)))
+        part: Any = made
+        for step in way:
+            part = part[step]
+        if random.random() < 0.3:
+            del part[last]
+        else:
+            part[last] = random.choice(ODD)
+    return made
+
+
+def _places(value: Any) -> Iterator[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inner in items:
+        yield (name,)
+        yield from ((name, *rest) for rest in _places(inner))
+
+
+HONEST, LYING = honest(), lying()

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,17 +19,18 @@ from audits.fraud import check_fraud
 from audits.receipts import verify_receipt
 from ledger.canon import jcs
 from ledger.cli import main
+from ledger.commands.errand import Errand
+from ledger.commands.receipts import check_receipt, settle
 from ledger.errors import StaylogError
 from ledger.log.entries import parse_entry
 from ledger.reviews.entry_binding import Opened, follow
-from tests.audits.bound import SEVEN, WEB_GUEST, Bound, entered, honest, lying, receipt, seen, unsigned
+from tests.audits.bound import HONEST, LYING, SEVEN, WEB_GUEST, Bound, bent_case, entered, receipt, seen, unsigned
 from tests.audits.convicting import convict_here, shows
 from tests.identities import NOW, Speaker
 from tests.reviewing import GUEST, HOST, review
 from tests.world import LOG
 
 FILE = Path(standalone_receipts.__file__)
-HONEST, LYING = honest(), lying()
 DIFFERS = "entry_differs_from_submission"
 
 
@@ -87,6 +89,28 @@ def test_rejects_an_entry_that_does_not_follow_from_what_was_signed(case: Bound)
         assert str(case.differs) in str(wrong.value)
 
 
+def test_the_commands_that_send_refuse_the_same() -> None:
+    """`staylog review submit` and its siblings check the receipt that they get."""
+    kinds = {"response": "HostResponse", "upgrade": "EvidenceSupplement"}
+    for case in (*HONEST, *LYING):
+        entry_type = parse_entry(case.receipt["entry"].encode()).type
+        kind = kinds.get(entry_type, str(case.signed.get("type", "ReviewSubmission")))
+        if case.differs is None:
+            assert check_receipt(kind, case.receipt, case.signed, LOG)
+        else:
+            with pytest.raises(StaylogError) as refused:
+                check_receipt(kind, case.receipt, case.signed, LOG)
+            assert (refused.value.code == DIFFERS) == case.convicts, case.name
+
+
+def test_the_commands_tell_how_a_file_is_made(tmp_path: Path) -> None:
+    case = next(case for case in LYING if case.name == "another rating")
+    errand = Errand("ReviewSubmission", LOG.name, tmp_path / "review.json", tmp_path / "receipt.json", LOG)
+    with pytest.raises(StaylogError, match=r"--fraud fraud\.json` makes a file that anybody can check") as refused:
+        settle(errand, case.signed, case.receipt, repeated=False)
+    assert refused.value.code == DIFFERS
+
+
 def test_each_of_the_seven_has_a_message_of_its_own() -> None:
     cases = [case for case in LYING if case.name in {f"another {name}" for name, _, _ in SEVEN}]
     messages = {refusal(case).message.partition(" is ")[0] for case in cases}
@@ -131,6 +155,50 @@ def test_an_honest_receipt_at_the_terminal(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(FILE), *given], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "rests on exactly this signed statement, and follows from it" in done.stdout
+
+
+def test_an_operator_cannot_evade_by_a_receipt_that_is_wrong_elsewhere(tmp_path: Path) -> None:
+    case = next(case for case in LYING if case.name == "another rating")
+    for wrong in ({"keys_seen": 7}, {"verification_level": "unconfirmed"}):
+        given = files(tmp_path, Bound("", {**case.receipt, **wrong}, case.signed))
+        fraud = tmp_path / f"{next(iter(wrong))}.json"
+        refused = staylog("verify", *given, "--fraud", str(fraud))
+        assert refused.exit_code == 1
+        assert check_fraud(fraud.read_bytes(), LOG).proved
+
+
+def test_no_file_is_written_where_none_convicts(tmp_path: Path) -> None:
+    changes: list[dict[str, Any]] = [{"status": "pending"}, {"tlog_proof": "x"}, {"openings": {}}]
+    for wrong in (*changes, {"openings": {"text": None}}):
+        given = files(tmp_path, Bound("", {**HONEST[0].receipt, **wrong}, HONEST[0].signed))
+        refused = staylog("verify", *given, "--fraud", str(tmp_path / "fraud.json"))
+        assert (refused.exit_code, "Traceback" in refused.output) == (1, False)
+        assert not (tmp_path / "fraud.json").exists()
+
+
+def test_both_verifiers_say_the_same_of_statements_of_any_form() -> None:
+    """Parts of what was signed left out or replaced, under commitments that open."""
+    random, seen_verdicts = Random(24), set()
+    for _ in range(120):
+        case = bent_case(random)
+        try:
+            verify_receipt(encoded(case.receipt), LOG, submission=encoded(case.signed))
+            verdict = None
+        except StaylogError as error:
+            verdict = error.code
+        try:
+            standalone(case)
+            holds = True
+        except Exception:  # whatever cannot be read is not proved
+            holds = False
+        assert holds == (verdict is None), (verdict, case.signed)
+        seen_verdicts.add(verdict)
+        try:
+            convicts = bool(entry_differs.prove(encoded(case.receipt), encoded(case.signed), None, LOG))
+        except StaylogError:
+            convicts = False
+        assert convicts == (verdict == DIFFERS), (verdict, case.signed)
+    assert seen_verdicts >= {None, DIFFERS, "submission_unreadable"}
 
 
 def test_a_fraud_file_needs_what_was_signed(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from tests.audits.bound import Bound, honest, lying
+from audits.receipts import verify_receipt
+from ledger.errors import StaylogError
+from tests.audits.bound import HONEST, LYING, Bound, bent_case
 from tests.audits.test_bound_receipts import refusal
 from tests.browser.browser import Browser
 from tests.browser.by_hand import shown
@@ -13,7 +16,6 @@ from tests.browser.verifying import PAGE
 from tests.waiting import until
 from tests.world import LOG
 
-HONEST, LYING = honest(), lying()
 Verdict = tuple[str, str | None, str]
 RUN = """(async () => {
     const reports = [];
@@ -49,6 +51,19 @@ REDACTED = "with a text that was redacted"
 
 def plain(text: str) -> str:
     return text.replace("\u2019", "'")
+
+
+def test_the_page_says_the_same_of_statements_of_any_form(browser: Browser) -> None:
+    browser.show(PAGE)
+    random = Random(25)
+    cases = [bent_case(random) for _ in range(200)]
+    for case, found in zip(cases, browser.evaluate(RUN, [options(case) for case in cases]), strict=True):
+        code = None
+        try:
+            verify_receipt(json.dumps(case.receipt).encode(), LOG, submission=json.dumps(case.signed).encode())
+        except StaylogError as error:
+            code = error.code
+        assert found["code"] == code, (case.signed, found)
 
 
 def files(folder: Path, case: Bound) -> list[Path]:
