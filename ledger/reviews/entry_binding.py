@@ -14,12 +14,10 @@ from ledger.canon import jcs
 from ledger.errors import Malformed, NotProved
 from ledger.log.entries import Entry
 from ledger.log.openings import Opening, commitment
-from ledger.reviews.guest_binding import matches
+from ledger.reviews.booking_binding import Stay, require_no_booking, same, stay_receipt_in
 from ledger.reviews.statement_signer import Speakers, as_object, differs, unreadable
-from ledger.reviews.stays import lies_within
 
 _STAY = ("host_did", "listing_id", "check_in", "check_out", "ratings")
-_BOOKED = ("booking_reference", "listing_id", "host_did")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +78,6 @@ def follow(entry: Entry, opened: Opened) -> Speakers:
     return found.speakers
 
 
-def _same(first: Any, second: Any) -> bool:
-    """As JSON: 5.0 is 5, and true is not 1."""
-    return jcs.dumps(first) == jcs.dumps(second)
-
-
 class _Check:
     """One comparison of an entry with what it was made from."""
 
@@ -100,7 +93,8 @@ class _Check:
         if self.members["level"] == "host_attested":
             differs("the entry is host_attested, and the submission is a guest's own review")
         self._require_issuer(self.signed)
-        self._require_booking(guest)
+        stay = Stay(self.signed, guest, self.members["host_did"])
+        stay.require_shown(self.members["evidence"]["booking"], self.opened.booking, self.speakers)
         self._say("host, listing, dates, ratings, text, issuer and evidence")
 
     def imported(self) -> None:
@@ -108,7 +102,7 @@ class _Check:
         self.speakers.require_signed(self.signed, "the attestation", str(self.signed.get("host_did")))
         self._require_equal("the attestation", *_STAY)
         self._require_text("review_text")
-        self._require_no_booking()
+        require_no_booking(self.members["evidence"]["booking"], self.opened.booking)
         consent = self.signed.get("guest_statement")
         level = "host_attested" if consent is None else "guest_verified"
         if (self.members["level"], self.members["evidence"]["booking"]) != (level, "attestation"):
@@ -127,13 +121,14 @@ class _Check:
         self._say("review, host and text")
 
     def upgrade(self) -> None:
-        receipt = self._stay_receipt()
+        receipt = stay_receipt_in(self.signed)
         guest = str(receipt.get("guest_did"))
         self.speakers.require_signed(self.signed, "the supplement", guest)
         self._require_equal("the supplement", "review_id")
-        self._require_no_booking()
-        for name, value in (("host_did", self.members["host_did"]), *self._of(self.signed, "booking_reference")):
-            if not _same(receipt.get(name), value):
+        require_no_booking(self.members["evidence"]["booking"], self.opened.booking)
+        named = {"host_did": self.members["host_did"], "booking_reference": self.signed.get("booking_reference")}
+        for name, value in named.items():
+            if not same(receipt.get(name), value):
                 differs(f"the stay receipt in the supplement is for another {name}")
         self.speakers.require_signed(receipt, "the stay receipt", self.members["host_did"])
         self.speakers.not_checked.append(
@@ -144,19 +139,13 @@ class _Check:
     def _say(self, members: str) -> None:
         self.speakers.proved.append(f"what the {self.entry.type} says follows from it: {members}")
 
-    @staticmethod
-    def _of(value: Mapping[str, Any], *names: str) -> list[tuple[str, Any]]:
-        return [(name, value.get(name)) for name in names]
-
-    # What was said.
-
     def _require_equal(self, what: str, *names: str) -> None:
         for name in names:
             entered, said = self.members[name], self.signed.get(name)
-            if _same(entered, said):
+            if same(entered, said):
                 continue
             if name == "ratings" and isinstance(said, dict):
-                each = next(each for each in sorted({*entered, *said}) if not _same(entered.get(each), said.get(each)))
+                each = next(each for each in sorted({*entered, *said}) if not same(entered.get(each), said.get(each)))
                 name, entered, said = f"ratings.{each}", entered.get(each), said.get(each)
             differs(f"{name} is {_shown(entered)} in the entry, and {_shown(said)} in {what}")
 
@@ -188,81 +177,17 @@ class _Check:
         issuer = issuer.get("id") if isinstance(issuer, dict) else issuer
         for name, value in (("issuer", issuer), ("idv_level", level)):
             entered = self.members["evidence"][name]
-            if not _same(entered, value):
+            if not same(entered, value):
                 differs(f"evidence.{name} is {_shown(entered)} in the entry, and {_shown(value)} in the credential")
 
     def _require_consent(self, consent: Mapping[str, Any]) -> None:
         self.speakers.require_guest(consent, "the guest's consent")
         for name in ("document_sha256", "ratings", "review_text"):
-            if not _same(consent.get(name), self.signed.get(name)):
+            if not same(consent.get(name), self.signed.get(name)):
                 differs(f"the guest consented to another {name} than the attestation has")
         if consent.get("consent") is not True:
             differs("the guest did not consent")
         self._require_issuer(consent)
-
-    # What shows the booking.
-
-    def _require_booking(self, guest: str) -> None:
-        kind, booking = self.members["evidence"]["booking"], self.opened.booking
-        if kind in ("none", "stay_receipt"):
-            self._require_no_booking()
-            if kind == "stay_receipt":
-                self._require_about(self._stay_receipt(), "the stay receipt", guest)
-            return
-        types = {
-            "booking_notice": ("BookingNotice",),
-            "booking_claim": ("BookingClaim",),
-            # A notice that came after check-in counts like the answer to a callback.
-            "callback": ("BookingVerification", "BookingNotice"),
-        }.get(kind, ())
-        given = booking.get("type") if booking is not None else None
-        if booking is None or given not in types:
-            differs(f"the entry rests on {kind}, and commits to {given or 'no booking statement'} beside it")
-        self._require_about(booking, f"the {given}", guest)
-
-    def _require_no_booking(self) -> None:
-        if self.opened.booking is not None:
-            differs(f"the entry rests on {self.members['evidence']['booking']}, and commits to a booking statement too")
-
-    def _stay_receipt(self) -> Mapping[str, Any]:
-        receipt = self.signed.get("booking_evidence")
-        if not isinstance(receipt, dict) or receipt.get("type") != "StayReceipt":
-            differs("the entry rests on a stay_receipt, and the submission holds none")
-        return receipt
-
-    def _require_about(self, booking: Mapping[str, Any], what: str, guest: str) -> None:
-        """A booking statement is about this stay and this guest, confirms it, and its speaker signed it."""
-        kind = booking["type"]
-        # A host that answers says whose booking it is by the question that it answers.
-        named = _BOOKED if kind != "BookingVerification" else _BOOKED[:2]
-        for name in named:
-            if not _same(booking.get(name), self.signed.get(name)):
-                differs(f"{what} is for another {name} than the submission")
-        try:
-            within = lies_within(self.signed, booking)
-        except (KeyError, TypeError):
-            within = False
-        if not within:
-            differs(f"{what} is for other dates than the submission")
-        if kind == "BookingClaim":
-            if self.speakers.require_guest(booking, what) != guest:
-                differs(f"{what} is another guest's")
-            return
-        if not _is_confirmed(booking, kind, guest):
-            differs(f"{what} does not confirm a booking of {guest[:256]}")
-        self.speakers.require_signed(booking, what, self.members["host_did"])
-
-
-def _is_confirmed(booking: Mapping[str, Any], kind: str, guest: str) -> bool:
-    if kind == "StayReceipt":
-        return booking.get("guest_did") == guest
-    if booking.get("status") != "confirmed":
-        return False
-    if kind == "BookingVerification":
-        return booking.get("known") is True and booking.get("guest_matches") is True
-    binding = booking.get("guest_binding")
-    is_binding = isinstance(binding, dict) and all(isinstance(binding.get(name), str) for name in ("nonce", "value"))
-    return is_binding and matches(binding or {}, guest)
 
 
 def _is_blank(text: str) -> bool:
