@@ -38,7 +38,7 @@ need, sha = base.need, base.sha
 
 def number(value):
     """As JavaScript writes it (RFC 8785, section 3.2.2.3)."""
-    plain = value == 0 or 1e-6 <= abs(value) < 1e21
+    value, plain = int(value) if value % 1 == 0 else value, value == 0 or 1e-6 <= abs(value) < 1e21
     return format(Decimal(repr(value)), "f") if plain else re.sub("e([+-])0", r"e\1", repr(float(value)))
 
 def canonical(value):

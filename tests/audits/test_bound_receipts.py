@@ -320,6 +320,8 @@ def test_both_write_numbers_alike() -> None:
     numbers = [
         0,
         5,
+        5.0,
+        -0.0,
         4.5,
         0.1,
         1e-7,
