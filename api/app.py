@@ -53,6 +53,7 @@ def create_app(
         ledger.watch.start()
         ledger.census.start()
         ledger.witnesses.start(ledger.sequencer.halt)
+        ledger.probe.start(ledger.sequencer.halt)
         worker.start()
 
     async def close() -> None:

@@ -123,7 +123,14 @@ CODES: dict[str, Code] = {
     "storage_unavailable": Code(
         503,
         "Storage unavailable",
-        "The database does not answer. Nothing was acknowledged; try again after the time in Retry-After.",
+        "The database does not answer in time, or cannot be written. Nothing was acknowledged; try again after the "
+        "time in Retry-After, with the same submission: what was kept in spite of this is not kept twice.",
+    ),
+    "commit_not_replicated": Code(
+        503,
+        "Committed without its standby",
+        "The database committed something that its synchronous standby may not have. Nothing is acknowledged or signed "
+        "until an operator has looked.",
     ),
     "clock_unconfirmed": Code(
         503,

@@ -26,13 +26,22 @@ CONTEXT_TYPE = "application/ld+json"
 @get(
     "/health",
     response_headers={"Cache-Control": "no-store"},
-    responses=responses("log_behind", "log_forked", "log_damaged", "storage_full", "clock_unconfirmed", limited=False),
+    responses=responses(
+        "log_behind",
+        "log_forked",
+        "log_damaged",
+        "commit_not_replicated",
+        "storage_full",
+        "clock_unconfirmed",
+        limited=False,
+    ),
     sync_to_thread=False,
     tags=["service"],
 )
 def health(ledger: NamedDependency[Ledger]) -> Health:
-    """Whether the log takes part: 503 with the reason when it refuses to sign, its database does not answer, or its
-    clock is not confirmed."""
+    """Whether entries can be added: 503 with the reason when the log refuses to sign, its clock is not confirmed, or its
+    database cannot be written (it does not answer, is full, is locked by another, or may only be read). Found out in
+    the background, so that this answers at once."""
     trouble = ledger.sequencer.halted or ledger.health.reason() or ledger.reader.trouble
     if trouble is not None:
         raise type(trouble)(trouble.code, trouble.message)

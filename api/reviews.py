@@ -58,6 +58,7 @@ STATEMENT_CODES = (
     "busy",
     "storage_full",
     "clock_unconfirmed",
+    "commit_not_replicated",
     "log_behind",
     "log_forked",
     "log_damaged",

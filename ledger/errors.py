@@ -66,9 +66,11 @@
     │   │                      status_unavailable, issuer_unavailable, credential_unavailable, guest_did_unavailable,
     │   │                      host_did_unavailable, clock_unconfirmed
     │   └── Outdated           busy: what a draft rests on has changed meanwhile
-    ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
+    ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged,
+    │                          commit_not_replicated
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
-                               key_exists, key_unwritable, database_outdated, database_not_durable, extra_missing,
+                               key_exists, key_unwritable, database_outdated, database_not_durable,
+                               database_unsuitable, extra_missing,
                                context_changed, issuer_invalid, issuer_unknown, issuer_already, issuer_changed,
                                issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised,
                                listing_invalid, file_exists, file_unwritable, file_unreadable, development_refused,

@@ -41,11 +41,13 @@ from ledger.net.fetch import Fetcher, user_agent
 from ledger.reviews.desk import Desk
 from ledger.reviews.worker import Worker
 from ledger.settings import Settings, base_url_of, is_loopback, origin_of
+from ledger.store.deadlines import Deadlines
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
 from ledger.store.rows import newest_published, read_entries, read_head
 from ledger.store.schema import migrate, require_newest
 from ledger.store.setting import Setting, read_setting, write_setting
+from ledger.store.write_probe import WriteProbe
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ class Ledger:
     witnesses: Witnesses
     census: Census
     health: Health
+    probe: WriteProbe
     # The base URL that it was made with; `settings` have the one that it has now.
     made_as: str
 
@@ -133,6 +136,7 @@ class Ledger:
 
     def close(self) -> None:
         """Finish what is queued, and let go of the database."""
+        self.probe.close()
         self.watch.close()
         self.census.close()
         self.witnesses.stop()
@@ -141,6 +145,11 @@ class Ledger:
         self.reader.close()
         self.limiter.close()
         self.store.close()
+
+
+def open_store(settings: Settings, health: Health | None = None) -> Store:
+    """The ledger's database, which nothing was asked yet."""
+    return Store(settings.database_url, Deadlines(settings.database_deadline), health)
 
 
 def is_empty(settings: Settings) -> bool:
@@ -155,7 +164,7 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
     if mark.read() is not None:
         raise Misconfigured("already_initialised", "the folder has a ledger already, and it has signed; choose another")
     origin = origin_of(settings.base_url)
-    store = Store(settings.database_url)
+    store = open_store(settings)
     try:
         migrate(store)
         with store.read() as connection:
@@ -207,7 +216,8 @@ def open_ledger(
     verifier = Verifier(origin, ED25519, bytes(key.verify_key))
     tlog_policy = read_policy(settings.tlog_policy, verifier)
     keys = read_service_keys(settings.service_keys)
-    store = Store(settings.database_url)
+    health = Health()
+    store = open_store(settings, health)
     try:
         require_newest(store)
         _check_origin(store, origin)
@@ -224,7 +234,6 @@ def open_ledger(
             guard.accept()
         witnesses = Witnesses(store, reader, verifier, tlog_policy, clock, agent, guard)
         witnesses.require_agreement()
-        health = Health()
         clock_watch = ClockWatch(clock, guard, health)
         sequencer = Sequencer(
             store, publisher, clock_watch, max_batch=max_batch, on_step=on_step, on_published=reader.tell, health=health
@@ -240,7 +249,8 @@ def open_ledger(
     log = (store, sequencer, reader, registries)
     census = Census(reader)
     asks = (fetcher, archive, watch, witnesses)
-    return Ledger(settings, verifier, keys, *log, limiter, clock, clock_watch, *asks, census, health, made_as)
+    probe = WriteProbe(store)
+    return Ledger(settings, verifier, keys, *log, limiter, clock, clock_watch, *asks, census, health, probe, made_as)
 
 
 def _made_as(store: Store, origin: str, keys: ServiceKeys) -> str:

@@ -30,6 +30,11 @@ LOG_TIME_AHEAD = Gauge(
 )
 HALTED = Gauge("staylog_halted", "1 when the log refuses to sign until an operator has looked")
 CANNOT_WRITE = Gauge("staylog_cannot_write", "1 while this part keeps the ledger from writing", ["part", "code"])
+DATABASE_REFUSALS = Counter(
+    "staylog_database_refusals", "Calls that the database refused, by stable code and SQLSTATE", ["code", "sqlstate"]
+)
+STALLS = Counter("staylog_database_stalls", "How often the database was found not to answer within its deadline")
+TRACES = Gauge("staylog_erased_not_scrubbed", "Tables whose erased rows may still be in the database's files")
 SUBMISSIONS = Counter(
     "staylog_submissions", "What is sent in: accepted, repeated, pending, or a stable code", ["kind", "outcome"]
 )

@@ -1,5 +1,6 @@
 """Where a ledger lives and what it is called: from the command line or from STAYLOG_* in the environment."""
 
+import os
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,6 +13,8 @@ from ledger.errors import Misconfigured
 DEFAULT_DATA = "./data"
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
+DEFAULT_DEADLINE = 4.0
+SHORTEST_DEADLINE, LONGEST_DEADLINE = 0.2, 60.0
 DEFAULT_BASE_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
 # A log that runs makes an entry every 24 hours.
 CLOCK_BOUND = timedelta(hours=25)
@@ -25,7 +28,8 @@ class Settings:
     """`base_url` is how the world reaches the service; statements and problem types name it. Where it was not
     `base_url_stated`, a ledger that exists keeps the one that it was made with. `publishes_unanswered` is whether
     reviews are published whose hosts never answered: a part of the policy. `clock_bound` is how far the clock may be
-    past the last entry when the service starts."""
+    past the last entry when the service starts. `database_deadline` is how many seconds a statement may take, from
+    STAYLOG_DATABASE_DEADLINE."""
 
     data: Path
     database_url: str
@@ -33,6 +37,7 @@ class Settings:
     publishes_unanswered: bool = True
     base_url_stated: bool = True
     clock_bound: timedelta = CLOCK_BOUND
+    database_deadline: float = DEFAULT_DEADLINE
 
     @classmethod
     def of(
@@ -46,7 +51,8 @@ class Settings:
     ) -> "Settings":
         where = database_url or f"sqlite:///{data / 'ledger.db'}"
         checked = check_base_url(base_url or DEFAULT_BASE_URL)
-        return cls(data, where, checked, publishes_unanswered, base_url is not None, clock_bound)
+        stated = base_url is not None
+        return cls(data, where, checked, publishes_unanswered, stated, clock_bound, _deadline())
 
     @property
     def log_key(self) -> Path:
@@ -64,6 +70,21 @@ class Settings:
     @property
     def mark(self) -> Path:
         return self.data / "last-signed"
+
+
+def _deadline() -> float:
+    stated = os.environ.get("STAYLOG_DATABASE_DEADLINE", "")
+    try:
+        seconds = float(stated or DEFAULT_DEADLINE)
+    except ValueError:
+        seconds = 0
+    if not SHORTEST_DEADLINE <= seconds <= LONGEST_DEADLINE:
+        raise Misconfigured(
+            "settings_invalid",
+            f"STAYLOG_DATABASE_DEADLINE is {stated!r}; it is a number of seconds from {SHORTEST_DEADLINE:g} to "
+            f"{LONGEST_DEADLINE:g}, and with more than 4 clients may wait for longer than ten seconds",
+        )
+    return seconds
 
 
 def check_base_url(url: str) -> str:

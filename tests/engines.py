@@ -3,9 +3,11 @@
 import os
 import pwd
 import shutil
+import signal
 import stat
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -84,6 +86,23 @@ class PostgresServer:
         if self._leash is not None:
             self._leash.communicate("immediate\n" if immediate else "fast\n")
             self._leash = None
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """All processes of the server stand still; the kernel goes on acknowledging what is sent to them."""
+        processes = self.processes()
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
+
+    def processes(self) -> list[int]:
+        """The server's, the one first that starts the others."""
+        first = int((self.data / "postmaster.pid").read_text().split()[0])
+        return [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
 
     def restart(self, immediate: bool) -> None:
         """Every connection is lost, and the server is ready again when this returns."""

@@ -56,14 +56,14 @@ def fsck(data: Path, database_url: str | None, as_json: bool) -> None:
     Exit status 0 means that all of it is as it must be, 1 that something is not, 2 that it could not be checked.
     """
     with refusals(status=2):
+        from ledger.folder import open_store
         from ledger.log.fsck import fsck as check
         from ledger.log.mark import MarkFile
-        from ledger.store.engine import Store
         from ledger.store.schema import require_newest
 
         settings = Settings.of(data, database_url)
         verifier = _public_key(settings)
-        store = Store(settings.database_url)
+        store = open_store(settings)
         mark = MarkFile(settings.mark).read()
         with progress_bar("checking") as progress:
             require_newest(store)

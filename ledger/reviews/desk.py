@@ -32,6 +32,7 @@ from ledger.reviews.vault import Vault
 from ledger.settings import service_did
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
+from ledger.store.refusals import Unconfirmed
 from ledger.store.rows import insert_rows
 from ledger.store.tables import known
 from ledger.turns import Places
@@ -96,7 +97,7 @@ class Desk:
         away leaves evidence."""
         try:
             yield
-        except Uncertain:
+        except (Uncertain, Unconfirmed):
             raise
         except StaylogError as reason:
             raise Refused(reason, self.refusal(submitted, reason.code)) from reason

@@ -1,50 +1,54 @@
 """One database, opened so that what is committed is durable: SQLite in WAL with FULL, or PostgreSQL.
 
 The settings are set on every connection and read back, because builds and servers ship other defaults, and a log that
-loses a commit after signing it has forked (protocol.md 8).
+loses a commit after signing it has forked (protocol.md 8). Every call has a deadline (`ledger.store.deadlines`); a
+database that does not answer, or cannot be written, is reported to the ledger's health.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock, local
-from time import sleep
-from typing import Any
+from time import monotonic
+from typing import Any, TypeVar
 from weakref import WeakSet
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from ledger.errors import Misconfigured, Unavailable
+from ledger import metrics
+from ledger.errors import Halted, StaylogError, Unavailable
+from ledger.health import Health
+from ledger.store import scrub, sqlite
+from ledger.store.database_url import parse_database_url
+from ledger.store.deadlines import PATIENT, Deadlines
 from ledger.store.erasure import erasing
-from ledger.store.rows import insert_rows, run
-from ledger.store.tables import metadata
+from ledger.store.postgresql import connector
+from ledger.store.refusals import is_stalled, locked, refusal_of, state_of, unconfirmed, unreplicated
+from ledger.store.rows import run
+from ledger.store.stall import Stall
 
-# Other processes may hold the write lock for as long as a whole imported file takes.
-BUSY_SECONDS = 60
 # Any number, the same in all replicas: advisory locks are named by numbers, in each database apart.
 WRITE_LOCK = 0x57A1106
 # As many as a service has threads that read; more than half of them are let go when they are not used.
 READERS, MORE_READERS = 16, 32
-# How often SQLite is asked to empty its write-ahead log, and for how long each time: writers wait meanwhile. PostgreSQL
-# sends its own vacuum away for somebody who has waited for a second.
-SCRUBS, SCRUB_SECONDS, VACUUM_SECONDS = 5, 0.2, 2
+# After the lock could not be had, those who wait behind are refused for this long, without a wait of their own.
+LOCKED_SECONDS = 0.5
 
-# Of a table on SQLite: the log's writer waits for it.
-MOST_REWRITTEN = 10_000
-
-_LOCK_NOT_AVAILABLE = "55P03"
-_SQLITE = {"journal_mode": "wal", "synchronous": 2}
-_POSTGRESQL = {"synchronous_commit": "on", "fsync": "on", "full_page_writes": "on"}
+T = TypeVar("T", bound=StaylogError)
 
 
 class Store:
-    """`write` is one durable transaction at a time across all processes; `read` sees what is committed."""
+    """`write` is one durable transaction at a time across all processes; `read` sees what is committed. Threads may
+    share it."""
 
-    def __init__(self, url: str) -> None:
-        self.url = _parse(url)
+    def __init__(self, url: str, deadlines: Deadlines | None = None, health: Health | None = None) -> None:
+        self.url = parse_database_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.deadlines = deadlines or Deadlines()
+        self.health = health or Health()
+        # Connections of PostgreSQL that were made before the last failure are not used again.
+        self._generation = 0
         self._reading = self._engine(reading=True)
         # A thread that ends gives its connection back.
         self._thread = local()
@@ -53,10 +57,19 @@ class Store:
         # Threads would wait for each other in any case: one connection serves them in turn.
         self._turn = Lock()
         self._writer: Connection | None = None
+        self._stall = Stall(self._ask)
+        self._locked_until = 0.0
+        self._halted: Halted | None = None
+        # When something was written last, by the monotonic clock, and whether it failed since.
+        self.written_at, self.is_troubled = 0.0, False
+        # Tables of which something was erased that the files may still have; after a start that is not known.
+        self.traces: set[str] = set(scrub.ERASED)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Each statement by itself: rows of published sizes never change, so no snapshot is needed."""
+        """Each statement by itself: rows of published sizes never change, so no snapshot is needed. Raises Unavailable
+        when the database does not answer in time."""
+        self._stall.require_none()
         # In one piece, where `write` is made of parts: to a read from memory each part would add a quarter of its time.
         try:
             with self._reader() as connection:
@@ -65,31 +78,61 @@ class Store:
                 except connection.dialect.loaded_dbapi.Error as error:
                     raise _wrapped(connection, error) from error
         except (PoolTimeout, DBAPIError) as error:
-            _refuse(error)
+            refusal = self._refusal(error)
+            if refusal is not None:
+                raise refusal from error
             raise
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """One unchanging view of everything, for long checks."""
-        with _translated(), self._reading.connect() as connection:
+        with self._translated(), self._reading.connect() as connection:
             if self.is_sqlite:
                 # A read that its caller did not finish would go on holding the view: the connection is not used again.
                 connection.detach()
                 connection.exec_driver_sql("BEGIN")
             else:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{PATIENT:g}s'")
             try:
-                yield connection
+                with self.patient(connection):
+                    yield connection
             finally:
                 connection.rollback()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Holds the one write lock; durable when it returns, rolled back when it raises."""
+        """Holds the one write lock; durable when it returns, rolled back when it raises. Raises Unavailable when the
+        lock or an answer is not to be had in time, of which `Unconfirmed` means that it may be written all the same;
+        Halted when the synchronous standby may not have what was committed, and from then on."""
         lock = "BEGIN IMMEDIATE" if self.is_sqlite else f"SELECT pg_advisory_xact_lock({WRITE_LOCK})"
-        with _translated(), self._in_turn() as connection, connection.begin(), _guarded(connection):
-            run(connection, lock)
+        if self._halted is not None:
+            raise Halted(self._halted.code, self._halted.message)
+        is_complete = False
+        try:
+            with self._in_turn() as connection:
+                with connection.begin(), _guarded(connection):
+                    run(connection, lock)
+                    yield connection
+                    is_complete = True
+                self._require_replicated(connection)
+        except (PoolTimeout, DBAPIError) as error:
+            # Who waits for a standby may well answer others: no reason to refuse them.
+            refusal = self._refusal(error) if not _is_lost(error) or not is_complete else unconfirmed()
+            if refusal is None:
+                raise
+            raise self.reported(refusal) from error
+        self.written_at, self.is_troubled = monotonic(), False
+        self.health.clear("database")
+
+    @contextmanager
+    def erase(self, table: str) -> Iterator[Connection]:
+        """A `write` that deletes or empties rows of `table`: `scrub` is to take what is left of them in the files."""
+        with self.write() as connection, erasing(connection):
             yield connection
+            self.traces.add(table)
+        # Once more: it may have been scrubbed before this was committed.
+        self.traces.add(table)
 
     def tidy(self) -> None:
         """Move what SQLite wrote ahead into its file, between batches, so that no commit has to wait for it."""
@@ -98,65 +141,43 @@ class Store:
                 run(connection, "PRAGMA wal_checkpoint(PASSIVE)")
 
     def scrub(self, *tables: str, rewrite: bool = False) -> bool:
-        """Let go of what old versions of rows have left, after a transaction with `erasing`; False when others are in
-        the way, and it is to be tried again.
-
-        SQLite moves its whole write-ahead log into the file and cuts it off. PostgreSQL vacuums the tables: the rows
-        of a page are moved together over the old ones. In both, some bytes of a row that was moved may stay in free
-        space until that is used. `rewrite` has the tables written anew, and leaves nothing; nobody can write meanwhile,
-        so it is for tables that are small, or a quiet hour. What somebody's older snapshot still shows stays, and what
-        PostgreSQL keeps in its own write-ahead log, in replicas and in backups is not in our hands.
-        """
-        if not self.is_sqlite:
-            return self._vacuum(tables, rewrite)
-        for table in tables if rewrite else ():
-            self._write_anew(metadata.tables[table])
-        return self._empty_wal()
+        """Takes away what `erase` has left in the files; False when others are in the way, and it is to be tried again.
+        What an older snapshot still shows stays, and so does what PostgreSQL keeps in its write-ahead log, in standbys
+        and in backups."""
+        erased = self.traces & {*tables}
+        self.traces -= erased
+        done = scrub.scrub(self, tables, rewrite=rewrite, busy_seconds=self.deadlines.lock)
+        if not done:
+            self.traces |= erased
+        metrics.TRACES.set(len(self.traces))
+        return done
 
     def close(self) -> None:
+        self._stall.close()
         for connection in (*self._readers, self._writer):
             if connection is not None:
                 connection.close()
         self._reading.dispose()
         self._writing.dispose()
 
-    def _write_anew(self, table: Table) -> None:
-        """All rows out, whose pages are overwritten, and in again."""
-        with self.write() as connection, erasing(connection):
-            names = ", ".join(column.name for column in table.columns)
-            rows = run(connection, f"SELECT {names} FROM {table.name}")  # noqa: S608 (names of our own)
-            if len(rows) <= MOST_REWRITTEN:
-                run(connection, f"DELETE FROM {table.name}")  # noqa: S608 (names of our own)
-                insert_rows(connection, table, [tuple(row) for row in rows])
+    @contextmanager
+    def patient(self, connection: Connection) -> Iterator[None]:
+        """Around statements that take long, and for whose answer no client waits."""
+        if self.is_sqlite:
+            yield
+            return
+        driver: Any = connection.connection.dbapi_connection
+        driver.deadline = PATIENT
+        try:
+            yield
+        finally:
+            driver.deadline = self.deadlines.statement
 
-    def _empty_wal(self) -> bool:
-        with self.read() as connection:
-            run(connection, f"PRAGMA busy_timeout = {int(SCRUB_SECONDS * 1000)}")
-            try:
-                for _ in range(SCRUBS):
-                    [(busy, _, _)] = run(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
-                    if not busy:
-                        return True
-                    # Who is only tidying up is not waited for, whatever the timeout.
-                    sleep(SCRUB_SECONDS)
-            finally:
-                run(connection, f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-        return False
-
-    def _vacuum(self, tables: Sequence[str], rewrite: bool) -> bool:
-        how = "VACUUM (FULL)" if rewrite else "VACUUM"
-        with self.read() as connection:
-            run(connection, f"SET lock_timeout = '{VACUUM_SECONDS}s'")
-            try:
-                for table in tables:
-                    connection.exec_driver_sql(f"{how} {table}")
-            except DBAPIError as error:
-                if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
-                    raise
-                return False
-            finally:
-                run(connection, "RESET lock_timeout")
-        return True
+    def _ask(self) -> None:
+        """Raises what is wrong, unless the server answers over a new connection."""
+        self._generation += 1
+        with self._reading.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
 
     def _reader(self) -> AbstractContextManager[Connection]:
         """From the pool or, with SQLite, the one that this thread keeps: to it even the pool is far away."""
@@ -170,80 +191,98 @@ class Store:
 
     @contextmanager
     def _in_turn(self) -> Iterator[Connection]:
-        if not self._turn.acquire(timeout=BUSY_SECONDS):
-            raise Unavailable("busy", "others have been writing to the database for too long; try again in a moment")
+        self._stall.require_none()
+        if not self._turn.acquire(timeout=self.deadlines.lock):
+            raise self.reported(locked())
         try:
-            if self._writer is None or self._writer.closed or self._writer.invalidated:
-                self._writer = self._writing.connect()
-            yield self._writer
+            # Both may have changed while this thread waited.
+            self._stall.require_none()
+            if monotonic() < self._locked_until:
+                raise locked()
+            yield self._connected_writer()
         finally:
             self._turn.release()
 
+    def _connected_writer(self) -> Connection:
+        writer = self._writer
+        if writer is None or writer.closed or writer.invalidated:
+            writer = self._writer = self._writing.connect()
+        elif not self.is_sqlite and writer.info["generation"] != self._generation:
+            writer.close()
+            writer = self._writer = self._writing.connect()
+        return writer
+
+    def _require_replicated(self, connection: Connection) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        if not self.is_sqlite and driver.unreplicated:
+            self._halted = unreplicated()
+            self.reported(self._halted)
+            raise self._halted
+
+    def reported(self, reason: T) -> T:
+        """`reason`, which keeps the ledger from writing until something is written."""
+        self.is_troubled = True
+        self.health.report("database", reason)
+        return reason
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (PoolTimeout, DBAPIError) as error:
+            refusal = self._refusal(error)
+            if refusal is not None:
+                raise refusal from error
+            raise
+
+    def _refusal(self, error: PoolTimeout | DBAPIError) -> Unavailable | None:
+        """What it means; None for a mistake of ours. What follows from it for those who come next is seen to."""
+        refusal = refusal_of(error)
+        if refusal is None:
+            return None
+        metrics.DATABASE_REFUSALS.labels(refusal.code, state_of(error)).inc()
+        if refusal.code == "busy":
+            self._locked_until = monotonic() + LOCKED_SECONDS
+        elif refusal.code == "storage_unavailable" and not self.is_sqlite:
+            # The other connections are as dead, or lead to a server that is no primary any more.
+            self._generation += 1
+            if is_stalled(error):
+                self.reported(refusal)
+                self._stall.begin()
+        return refusal
+
+    def _require_current(self, _connection: Any, record: Any, _proxy: Any) -> None:
+        if record.info["generation"] != self._generation:
+            raise DisconnectionError("of before the last failure")
+
+    def _note_generation(self, _connection: Any, record: Any) -> None:
+        record.info["generation"] = self._generation
+
     def _engine(self, *, reading: bool) -> Engine:
+        pool: dict[str, Any] = {
+            "pool_size": READERS,
+            "max_overflow": MORE_READERS,
+            "pool_timeout": self.deadlines.lock,
+        }
         if self.is_sqlite:
             # Without an isolation level the driver starts no transactions of its own.
-            arguments: dict[str, Any] = {"isolation_level": None, "timeout": BUSY_SECONDS, "check_same_thread": False}
-            engine = create_engine(self.url, connect_args=arguments, pool_size=READERS, max_overflow=MORE_READERS)
-            event.listen(engine, "connect", _make_sqlite_durable)
-            event.listen(engine, "connect", _map_sqlite)
+            arguments = {"isolation_level": None, "timeout": self.deadlines.lock, "check_same_thread": False}
+            engine = create_engine(self.url, connect_args=arguments, **pool)
+            event.listen(engine, "connect", sqlite.make_durable)
+            event.listen(engine, "connect", sqlite.map_file)
             if not reading:
-                event.listen(engine, "connect", _widen_sqlite)
-        else:
-            level = "AUTOCOMMIT" if reading else "READ COMMITTED"
-            engine = create_engine(self.url, isolation_level=level, pool_size=READERS, max_overflow=MORE_READERS)
-            event.listen(engine, "connect", _make_postgresql_durable)
+                event.listen(engine, "connect", sqlite.widen)
+            return engine
+        level = "AUTOCOMMIT" if reading else "READ COMMITTED"
+        connect = connector(self.url, self.deadlines)
+        engine = create_engine(self.url, isolation_level=level, creator=connect, **pool)
+        event.listen(engine, "connect", self._note_generation)
+        event.listen(engine, "checkout", self._require_current)
         return engine
 
 
-def _parse(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-        if parsed.drivername in ("postgresql", "postgres"):
-            parsed = parsed.set(drivername="postgresql+psycopg")
-        name = parsed.get_backend_name()
-    except (ArgumentError, NoSuchModuleError):
-        name = ""
-    if name not in ("sqlite", "postgresql") or (name == "sqlite" and not parsed.database):
-        raise Misconfigured("settings_invalid", "a database URL is sqlite:///FILE or postgresql://USER@HOST/NAME")
-    return parsed
-
-
-def _make_sqlite_durable(connection: Any, _record: Any) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    # `Store.tidy` does this between batches; in a commit it would make somebody wait.
-    connection.execute("PRAGMA wal_autocheckpoint = 0")
-    _require(_SQLITE, {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SQLITE})
-
-
-def _map_sqlite(connection: Any, _record: Any) -> None:
-    """Look into the file itself: what one connection has read, the others have too."""
-    connection.execute(f"PRAGMA mmap_size = {1 << 30}")
-
-
-def _widen_sqlite(connection: Any, _record: Any) -> None:
-    """The writer touches pages all over the file in every batch: 64 MiB of them stay."""
-    connection.execute("PRAGMA cache_size = -65536")
-    # Copies of pages by which one statement could be undone: never worth a file.
-    connection.execute("PRAGMA temp_store = MEMORY")
-    # What moves between pages leaves no copy behind, where that costs no write of its own.
-    connection.execute("PRAGMA secure_delete = FAST")
-
-
-def _make_postgresql_durable(connection: Any, _record: Any) -> None:
-    before, connection.autocommit = connection.autocommit, True
-    connection.execute("SET synchronous_commit = on")
-    _require(_POSTGRESQL, {name: connection.execute(f"SHOW {name}").fetchone()[0] for name in _POSTGRESQL})
-    connection.autocommit = before
-
-
-def _require(wanted: dict[str, Any], found: dict[str, Any]) -> None:
-    for name, value in wanted.items():
-        if found[name] != value:
-            raise Misconfigured(
-                "database_not_durable",
-                f"the database has {name} = {found[name]}, and a commit could be lost; it must be {value}",
-            )
+def _is_lost(error: PoolTimeout | DBAPIError) -> bool:
+    return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 @contextmanager
@@ -262,38 +301,3 @@ def _wrapped(connection: Connection, error: Any) -> Exception:
     driver = connection.dialect.loaded_dbapi.Error
     wrapped: Exception = DBAPIError.instance(None, None, error, driver, connection_invalidated=lost)
     return wrapped
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """What is wrong with the storage, as a refusal that says whether to try again; bugs pass as they are."""
-    try:
-        yield
-    except (PoolTimeout, DBAPIError) as error:
-        _refuse(error)
-        raise
-
-
-def _refuse(error: PoolTimeout | DBAPIError) -> None:
-    refusal = refusal_of(error)
-    if refusal is not None:
-        raise refusal from error
-
-
-def refusal_of(error: PoolTimeout | DBAPIError) -> Unavailable | None:
-    if isinstance(error, PoolTimeout):
-        return Unavailable("busy", "all connections to the database are in use; try again in a moment")
-    original = error.orig
-    state = getattr(original, "sqlstate", None) or ""
-    # The low byte is SQLite's primary code: 5 busy, 8 read-only, 10 I/O error, 13 full, 14 cannot open.
-    code = getattr(original, "sqlite_errorcode", 0) & 0xFF
-    if state == "53100" or code == 13:
-        return Unavailable(
-            "storage_full",
-            "the disk of the ledger is full: nothing was acknowledged; it goes on when there is space again",
-        )
-    if error.connection_invalidated or state[:2] in ("08", "53", "57", "58") or code in (5, 8, 10, 14):
-        return Unavailable("storage_unavailable", "the ledger's database does not answer: nothing was acknowledged")
-    if type(original).__name__ == "OperationalError" and not state and not code:
-        return Unavailable("storage_unavailable", "the ledger's database cannot be reached: nothing was acknowledged")
-    return None

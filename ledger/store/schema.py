@@ -14,7 +14,7 @@ from ledger.store.engine import Store
 
 def migrate(store: Store) -> None:
     """Bring the database to the newest revision, in one transaction that other processes wait for."""
-    with as_file(files("migrations")) as scripts, store.write() as connection:
+    with as_file(files("migrations")) as scripts, store.write() as connection, store.patient(connection):
         directory = ScriptDirectory(str(scripts))
         found = revision(connection)
         if found == directory.get_current_head():

@@ -68,6 +68,7 @@ ALSO_DOCUMENTED = {
     "clock_unconfirmed": "tests/api/test_clock.py",
     "log_damaged": "tests/crash/test_damage.py",
     "log_behind": "tests/crash/test_restored.py",
+    "commit_not_replicated": "tests/crash/test_synchronous_standby.py",
     "log_forked": "tests/crash/test_restored.py",
 }
 FILES = (

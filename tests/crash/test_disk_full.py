@@ -101,8 +101,13 @@ def go_on_after_full(ledger: Ledger, writer: Writer, fill: Callable[[], None], f
                 refused += 1
         assert len(acks) < 1000
     assert sequencer.halted is None
+    reason = ledger.health.reason()
+    assert reason is not None
+    assert reason.code == "storage_full"
     assert ledger.reader.entries(0, 1 << 20)[acks[-1].index]
     free()
+    ledger.probe.probe()
+    assert ledger.health.reason() is None
     acks.append(Ack.of(sequencer.submit(long_review(writer)).result(30)))
     assert acks[-1].size == examine(ledger, acks)
 
@@ -133,11 +138,27 @@ def test_others_go_on_while_one_is_full(tmp_path: Path, writer: Writer) -> None:
         examine(ledger, [Ack.of(first), Ack.of(second)])
 
 
+def find_full_without_submissions(ledger: Ledger, fill: Callable[[], None], free: Callable[[], None]) -> None:
+    """As /health has to; and well again by itself."""
+    ledger.probe.probe()
+    fill()
+    with pytest.raises(Unavailable) as refused:
+        ledger.probe.probe()
+    assert refused.value.code == "storage_full"
+    reason = ledger.health.reason()
+    assert reason is not None
+    assert reason.code == "storage_full"
+    free()
+    ledger.probe.probe()
+    assert ledger.health.reason() is None
+
+
 def test_sqlite_on_a_full_disk(tmp_path: Path, writer: Writer) -> None:
-    with disk(tmp_path / "disk", 2 * MEGABYTE) as small:
+    with disk(tmp_path / "disk", 4 * MEGABYTE) as small:
         settings = Settings.of(small.path / "data")
         init_folder(settings)
         with closing(open_ledger(settings)) as ledger:
+            find_full_without_submissions(ledger, small.fill, small.free)
             go_on_after_full(ledger, writer, small.fill, small.free)
 
 
@@ -154,6 +175,7 @@ def test_postgresql_on_a_full_disk(tmp_path: Path, writer: Writer) -> None:
             settings = Settings.of(tmp_path / "data", server.url("ledger"))
             init_folder(settings)
             with closing(open_ledger(settings)) as ledger:
+                find_full_without_submissions(ledger, small.fill, small.free)
                 go_on_after_full(ledger, writer, small.fill, small.free)
         finally:
             server.stop()

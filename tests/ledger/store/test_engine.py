@@ -11,7 +11,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.pool import QueuePool
 
 from ledger.errors import Misconfigured, Unavailable
-from ledger.store import engine, tables
+from ledger.store import engine, postgresql, sqlite, tables
+from ledger.store.deadlines import Deadlines
 from ledger.store.engine import Store
 from ledger.store.rows import insert_rows, run
 from ledger.store.schema import migrate
@@ -40,8 +41,8 @@ def test_every_connection_is_durable(store: Store) -> None:
 
 def test_a_setting_that_does_not_hold_is_refused(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a build or a server that takes the setting and keeps its own."""
-    monkeypatch.setitem(engine._SQLITE, "synchronous", 3)
-    monkeypatch.setitem(engine._POSTGRESQL, "fsync", "maybe")
+    monkeypatch.setitem(sqlite.DURABLE, "synchronous", 3)
+    monkeypatch.setitem(postgresql.DURABLE, "fsync", "maybe")
     store = Store(database_url)
     with pytest.raises(Misconfigured) as refused, store.read():
         pass
@@ -115,8 +116,8 @@ def test_writers_take_turns_and_readers_do_not_wait(store: Store) -> None:
     assert order == ["first", "second"]
 
 
-def test_who_waits_too_long_for_a_turn_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BUSY_SECONDS", 0.05)
+def test_who_waits_too_long_for_a_turn_is_told(store: Store) -> None:
+    store.deadlines = Deadlines(0.1)
     with store.write(), ThreadPoolExecutor() as pool:
         refusal = pool.submit(_add_tiles, store, 1).exception()
     assert isinstance(refusal, Unavailable)

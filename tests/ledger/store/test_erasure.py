@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, make_url
 
-from ledger.store.engine import BUSY_SECONDS, Store
+from ledger.store.engine import Store
 from ledger.store.erasure import erasing
 from ledger.store.rows import run
 from ledger.store.schema import migrate
@@ -172,10 +172,10 @@ def test_scrubbing_gives_up_when_somebody_is_in_the_way(store: Store, database_u
         with others.write():
             assert not store.scrub("entry")
         with store.read() as connection:
-            assert run(connection, "PRAGMA busy_timeout") == [(BUSY_SECONDS * 1000,)]
+            assert run(connection, "PRAGMA busy_timeout") == [(store.deadlines.lock * 1000,)]
     else:
         with store.read() as connection:
-            assert run(connection, "SHOW lock_timeout") == [("0",)]
+            assert run(connection, "SHOW lock_timeout") == [("3s",)]
     others.close()
     assert store.scrub("entry", rewrite=True)
 

@@ -1,0 +1,29 @@
+"""How connections to SQLite are set up: WAL with FULL, read back, since builds have other defaults."""
+
+from typing import Any
+
+from ledger.store.postgresql import require_durable
+
+DURABLE = {"journal_mode": "wal", "synchronous": 2}
+
+
+def make_durable(connection: Any, _record: Any) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    # `Store.tidy` does this between batches; in a commit it would make somebody wait.
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    require_durable(DURABLE, {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in DURABLE})
+
+
+def map_file(connection: Any, _record: Any) -> None:
+    """Look into the file itself: what one connection has read, the others have too."""
+    connection.execute(f"PRAGMA mmap_size = {1 << 30}")
+
+
+def widen(connection: Any, _record: Any) -> None:
+    """The writer touches pages all over the file in every batch: 64 MiB of them stay."""
+    connection.execute("PRAGMA cache_size = -65536")
+    # Copies of pages by which one statement could be undone: never worth a file.
+    connection.execute("PRAGMA temp_store = MEMORY")
+    # What moves between pages leaves no copy behind, where that costs no write of its own.
+    connection.execute("PRAGMA secure_delete = FAST")
