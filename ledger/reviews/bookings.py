@@ -18,7 +18,6 @@ from ledger.reviews.guest_binding import matches
 from ledger.reviews.guests import Guest
 from ledger.reviews.listings import listing
 from ledger.reviews.stays import begins, lies_within
-from ledger.store.erasure import erasing
 from ledger.store.rows import run
 
 KEPT_AFTER = timedelta(days=90)
@@ -76,7 +75,7 @@ def keep_notice(desk: Desk, notice: Mapping[str, Any], now: datetime) -> tuple[O
     back, neither by cancelling nor by moving the days.
     """
     stay = _stay_key(desk, notice)
-    with desk.store.write() as connection, erasing(connection):
+    with desk.store.erase("booking") as connection:
         known = _find(desk, connection, stay, BEFORE)
         said = (notice, *((known.statement,) if known is not None else ()))
         # Nor by moving it to a listing where it is still the day before.
@@ -92,13 +91,13 @@ def keep_notice(desk: Desk, notice: Mapping[str, Any], now: datetime) -> tuple[O
 
 
 def keep_claim(desk: Desk, claim: Mapping[str, Any], guest: Guest, now: datetime) -> tuple[OnFile, bool]:
-    with desk.store.write() as connection, erasing(connection):
+    with desk.store.erase("booking") as connection:
         return _keep(desk, connection, claim, now, _stay_key(desk, claim), CLAIM, *guest.person)
 
 
 def forget(desk: Desk, today: date) -> int:
     """Erase what is of no use any more; how many."""
-    with desk.store.write() as connection, erasing(connection):
+    with desk.store.erase("booking") as connection:
         return len(run(connection, _FORGET, (str(today),)))
 
 

@@ -11,7 +11,6 @@ from ledger.canon import base64, jcs, strict_json
 from ledger.identity import statements
 from ledger.log.hostmap import map_key
 from ledger.reviews.desk import Desk, counted
-from ledger.store.erasure import erasing
 from ledger.store.limiter import HOUR, Limit
 from ledger.store.rows import run
 
@@ -58,13 +57,13 @@ async def collect(desk: Desk, data: bytes) -> list[Item]:
 def acknowledge(desk: Desk, host: str, review_ids: Sequence[str]) -> int:
     """Erase what the host has; how many."""
     marks = ", ".join("?" * len(review_ids))
-    with desk.store.write() as connection, erasing(connection):
+    with desk.store.erase("feedback") as connection:
         return len(run(connection, _TAKE.format(marks), (map_key(host), *review_ids)))
 
 
 def forget(desk: Desk, today: date) -> int:
     """Erase what nobody came for; how many."""
-    with desk.store.write() as connection, erasing(connection):
+    with desk.store.erase("feedback") as connection:
         return len(run(connection, _FORGET, (str(today),)))
 
 

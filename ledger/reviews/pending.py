@@ -171,7 +171,7 @@ def decide(desk: Desk, leased: Leased, outcome: Mapping[str, Any]) -> bool:
     now, waiting = desk.clock(), leased.waiting
     value = {**outcome, "kind": waiting.kind, "decide_by": waiting.decide_by}
     sealed = desk.vault.seal("outcome", value, waiting.id.encode())
-    with desk.store.write() as connection, erasing(connection):
+    with desk.store.erase("submission") as connection:
         row = (sealed, format_time(now + KEPT_DECIDED), leased.key, leased.lease)
         return bool(run(connection, _DECIDE, row))
 
@@ -192,7 +192,7 @@ def look_up(desk: Desk, id_: str) -> Waiting | Mapping[str, Any]:
 
 def forget(desk: Desk, now: datetime) -> int:
     """Erase what was decided long ago; how many."""
-    with desk.store.write() as connection, erasing(connection):
+    with desk.store.erase("submission") as connection:
         return len(run(connection, _FORGET, (format_time(now),)))
 
 

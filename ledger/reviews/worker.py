@@ -7,6 +7,7 @@ does may be broken off at any point, and is done again by the next one: an entry
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from threading import Event, Thread
 from typing import Any
@@ -21,11 +22,12 @@ from ledger.reviews.pending import Leased, Waiting
 from ledger.reviews.receipts import known_receipt
 from ledger.reviews.stays import EVERYWHERE, begins
 from ledger.reviews.verification import Shown, Unknown
+from ledger.store.scrub import ERASED
 
 # How often it is looked whether something is due, how much is done at once, and how often is tidied up.
 WAKE_SECONDS = 2.0
 AT_ONCE = 16
-SCRUB_SECONDS, TIDY_SECONDS = 60, 3600
+SCRUB_SECONDS, TIDY_SECONDS = 45, 3600
 
 _logger = logging.getLogger(__name__)
 # Decisions. Whatever else goes wrong says nothing of the submission, and it is tried again.
@@ -42,8 +44,6 @@ class Worker:
         self._desk = desk
         self._stop = Event()
         self._thread: Thread | None = None
-        # Whether something was decided or erased that the files may still tell of.
-        self._left_traces = False
         self._tidied: datetime | None = None
 
     def start(self) -> None:
@@ -66,7 +66,6 @@ class Worker:
             done += len(leased)
             if self._stop.is_set():
                 break
-        self._left_traces = self._left_traces or done > 0
         return done
 
     def tidy(self, now: datetime | None = None) -> int:
@@ -74,9 +73,7 @@ class Worker:
         desk, now = self._desk, now or self._desk.clock()
         # Nothing goes before its day has come everywhere.
         today = now.astimezone(EVERYWHERE).date()
-        gone = pending.forget(desk, now) + bookings.forget(desk, today) + feedback.forget(desk, today)
-        self._left_traces = self._left_traces or gone > 0
-        return gone
+        return pending.forget(desk, now) + bookings.forget(desk, today) + feedback.forget(desk, today)
 
     def tidy_with_care(self) -> int:
         """Only what had had its time when this was done last, too: a clock that is ahead for a while erases nothing.
@@ -88,9 +85,12 @@ class Worker:
         return self.tidy(min(before, self._tidied)) if before is not None else 0
 
     def scrub(self, *, thoroughly: bool = False) -> None:
-        """What rows were before goes too: sealed as they were, they are nobody's any more."""
-        if self._left_traces or thoroughly:
-            self._left_traces = not self._desk.store.scrub("submission", "booking", "feedback", rewrite=thoroughly)
+        """What was erased goes from the files, too: here, since the last time that this was done or, with `thoroughly`,
+        by anyone. Others who are in the way are not held up: it is done the next time."""
+        store = self._desk.store
+        tables = ERASED if thoroughly else sorted(store.traces.intersection(ERASED))
+        if tables:
+            store.scrub(*tables, rewrite=True)
 
     def _clock_is_confirmed(self) -> bool:
         try:
@@ -123,7 +123,8 @@ class Worker:
         asyncio.run(self._go_on())
 
     async def _go_on(self) -> None:
-        """Once a minute the files are cleared of what was decided, once an hour of what has had its time."""
+        """Within a minute the files are cleared of what was erased here, once an hour of what others erased and did not
+        live to clear away."""
         now = asyncio.get_running_loop().time
         scrubbed, tidied = now(), now() - TIDY_SECONDS
         while not self._stop.is_set():
@@ -142,6 +143,8 @@ class Worker:
             except Exception:
                 _logger.exception("what waits was not looked at")
             await asyncio.to_thread(self._stop.wait, WAKE_SECONDS)
+        with suppress(StaylogError):
+            self.scrub()
 
 
 async def _review(desk: Desk, waiting: Waiting) -> Outcome | Unknown:
