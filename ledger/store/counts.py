@@ -1,5 +1,9 @@
-"""Where the limiter's numbers are: a table of key, until when it is needed, and a time. Each statement is a transaction
-of its own, seen by all processes; none needs to survive a power cut."""
+"""Where the limiter's numbers are: tables of key, until when it is needed, and a time. Each statement is a transaction
+of its own, seen by all processes.
+
+Limits of minutes and hours need not survive a crash, and are counted at every request: they are kept where that costs
+least. Limits of a day are counted once for a submission, and a crash does not reset them.
+"""
 
 import sqlite3
 from collections.abc import Sequence
@@ -13,26 +17,45 @@ from ledger.store.rows import run
 
 # How long the file may be in other processes' hands, which have it for microseconds.
 BUSY_SECONDS = 0.2
+# The tables of either kind, on both engines; on SQLite each is in a file of its own.
+SHORT, LASTING = "rate", "day_rate"
 
-_TABLE = "CREATE TABLE IF NOT EXISTS rate (key BLOB PRIMARY KEY, until INTEGER NOT NULL, paid INTEGER NOT NULL)"
-_INDEX = "CREATE INDEX IF NOT EXISTS ix_rate_until ON rate (until)"
+_TABLE = "CREATE TABLE IF NOT EXISTS {} (key BLOB PRIMARY KEY, until INTEGER NOT NULL, paid INTEGER NOT NULL)"
+_INDEX = "CREATE INDEX IF NOT EXISTS ix_{0}_until ON {0} (until)"
 # A file that is no database, or a damaged one, or one without our table.
 _UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 
 
 class Counts(Protocol):
+    table: str
+
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]: ...
 
     def close(self) -> None: ...
 
 
+def counts_of(store: Store, *, lasting: bool) -> Counts:
+    """For limits of a day and more, or for shorter ones."""
+    table = LASTING if lasting else SHORT
+    if not store.is_sqlite:
+        return PostgresCounts(store, table)
+    suffix = "day-limits" if lasting else "limits"
+    return SqliteCounts(f"{store.url.database}-{suffix}", table, lasting=lasting)
+
+
 class SqliteCounts:
     """A file of its own, since nobody who reads should wait for who writes the log, and one connection, which serves
-    all threads in turn. Rows are overwritten where they stand: no journal tells what was there before. The price is
-    that a crash may damage the file; then it is made anew."""
+    all threads in turn. Rows are overwritten where they stand.
 
-    def __init__(self, path: str) -> None:
+    Without `lasting` no journal tells what was there before; a crash may damage the file, and then it is made anew.
+    With it, a process may be killed at any moment: a journal restores what it left half written. Only a power cut may
+    still damage the file, since nothing waits for the disk.
+    """
+
+    def __init__(self, path: str, table: str, *, lasting: bool) -> None:
+        self.table = table
         self._path = Path(path)
+        self._journal = "TRUNCATE" if lasting else "MEMORY"
         self._turn = Lock()
         self._connection: sqlite3.Connection | None = None
 
@@ -59,11 +82,11 @@ class SqliteCounts:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "secure_delete = ON"):
+        for pragma in (f"journal_mode = {self._journal}", "synchronous = OFF", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
         # In the order of the keys, which is none, and not in the order in which they came.
-        connection.execute(f"{_TABLE} WITHOUT ROWID")
-        connection.execute(_INDEX)
+        connection.execute(f"{_TABLE.format(self.table)} WITHOUT ROWID")
+        connection.execute(_INDEX.format(self.table))
         return connection
 
     def _drop(self) -> None:
@@ -74,9 +97,11 @@ class SqliteCounts:
 
 
 class PostgresCounts:
-    """A table that is not logged, made by the migration: a commit that touches no other does not wait for the disk."""
+    """A table made by the migrations. The one for short limits is not logged, so that a commit that touches no other
+    does not wait for the disk, and is empty after a crash of the server; the other one is logged and replicated."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, table: str) -> None:
+        self.table = table
         self._store = store
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -13,7 +13,7 @@ that have nothing in common.
 import hmac
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from ledger import metrics
 from ledger.clock import Clock
 from ledger.errors import TooMany, Unavailable
-from ledger.store.counts import Counts, PostgresCounts, SqliteCounts
+from ledger.store.counts import Counts, counts_of
 from ledger.store.engine import Store
 
 DAY, HOUR = 86_400, 3600
@@ -35,22 +35,23 @@ MINUTE = 60
 _logger = logging.getLogger(__name__)
 _SECOND = 1_000_000
 # Who was counted in this period already: paid up to now at least, and a step further, unless that is too far ahead.
-_AGAIN = "UPDATE rate SET paid = {max}(paid, ?) + ? WHERE key = ? AND {max}(paid, ?) <= ? RETURNING paid"
+_AGAIN = "UPDATE {rate} SET paid = {max}(paid, ?) + ? WHERE key = ? AND {max}(paid, ?) <= ? RETURNING paid"
 # Whoever else: the same, from where the last period ended. Another process may have been here just now.
 _FIRST = (
-    "INSERT INTO rate (key, until, paid) SELECT ?, ?, since.paid + ? FROM (SELECT {max}(?, coalesce((SELECT paid FROM "
-    "rate WHERE key = ?) + ?, 0)) AS paid) AS since WHERE since.paid <= ? "
-    "ON CONFLICT (key) DO UPDATE SET paid = {max}(rate.paid, ?) + ? WHERE {max}(rate.paid, ?) <= ? RETURNING paid"
+    "INSERT INTO {rate} (key, until, paid) SELECT ?, ?, since.paid + ? FROM (SELECT {max}(?, "
+    "coalesce((SELECT paid FROM {rate} WHERE key = ?) + ?, 0)) AS paid) AS since WHERE since.paid <= ? "
+    "ON CONFLICT (key) DO UPDATE SET paid = {max}({rate}.paid, ?) + ? WHERE {max}({rate}.paid, ?) <= ? "
+    "RETURNING paid"
 )
-_PAID = "SELECT paid FROM rate WHERE key = ? UNION ALL SELECT paid + ? FROM rate WHERE key = ?"
+_PAID = "SELECT paid FROM {rate} WHERE key = ? UNION ALL SELECT paid + ? FROM {rate} WHERE key = ?"
 # How many rows of a subject are asked for at once, and how many bytes name a row and hide its time.
 _BLOCK, _NAME, _OFFSET = 8, 16, 7
-_SPENT = "SELECT key, paid FROM rate WHERE key IN ({})"
-_SPEND = "INSERT INTO rate (key, until, paid) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING key"
-_GIVE_BACK = "DELETE FROM rate WHERE key = ?"
+_SPENT = "SELECT key, paid FROM {rate} WHERE key IN ({marks})"
+_SPEND = "INSERT INTO {rate} (key, until, paid) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING key"
+_GIVE_BACK = "DELETE FROM {rate} WHERE key = ?"
 # Whoever adds a row takes some away that nobody needs any more: nobody has to wait until thousands are gone.
 _FEW = 3
-_TIDY = "DELETE FROM rate WHERE key IN (SELECT key FROM rate WHERE until <= ? LIMIT ?) RETURNING key"
+_TIDY = "DELETE FROM {rate} WHERE key IN (SELECT key FROM {rate} WHERE until <= ? LIMIT ?) RETURNING key"
 
 T = TypeVar("T")
 
@@ -88,17 +89,16 @@ class Limiter:
     ) -> None:
         # Whether counting is too quick to be worth a thread.
         self.is_local = store.is_sqlite
-        file = f"{store.url.database}-limits"
-        self._counts: Counts = SqliteCounts(file) if store.is_sqlite else PostgresCounts(store)
+        # Those of a day and more outlive a crash.
+        self._counts, self._day_counts = counts_of(store, lasting=False), counts_of(store, lasting=True)
+        self._greater = "max" if store.is_sqlite else "greatest"
         self._secret = secret
         self._clock = clock
         # A clock that is ahead for a while must not erase what still counts.
         self._may_erase = may_erase
         self._failing = False
-        # The minute in which nothing is left to be taken away.
-        self._tidied = -1
-        greater = "max" if store.is_sqlite else "greatest"
-        self._again, self._first = _AGAIN.format(max=greater), _FIRST.format(max=greater)
+        # The minute in which nothing is left to be taken away, of each.
+        self._tidied: dict[str, int] = {}
 
     def take(self, limit: Limit, subject: str) -> None:
         """Count one more of `subject`, or TooMany: quick, for what nobody could be recognised by."""
@@ -128,41 +128,51 @@ class Limiter:
     def give_back(self, key: bytes | None) -> None:
         """What `spend` returned, if it counted."""
         if key is not None:
-            self._trying(self._counts.run, [], _GIVE_BACK, (key,))
+            # It is in one of them.
+            for counts in (self._day_counts, self._counts):
+                self._trying(self._run, [], counts, _GIVE_BACK, (key,))
 
     def close(self) -> None:
         self._counts.close()
+        self._day_counts.close()
+
+    def _of(self, limit: Limit) -> Counts:
+        return self._day_counts if limit.seconds >= DAY else self._counts
+
+    def _run(self, counts: Counts, statement: str, values: Sequence[Any], marks: str = "") -> list[Any]:
+        return counts.run(_spelled(statement, counts.table, self._greater, marks), values)
 
     def _take(self, limit: Limit, subject: bytes) -> int:
         """Microseconds to wait; 0 when it was counted."""
-        now = self._now()
+        now, counts = self._now(), self._of(limit)
         period = limit.period(now)
         [(key, offset)] = self._hidden(limit, period, subject)
         here, step = now + offset, limit.step
         latest = here + (limit.burst - 1) * step
-        if self._counts.run(self._again, (here, step, key, here, latest)):
+        if self._run(counts, _AGAIN, (here, step, key, here, latest)):
             return 0
         [(before, before_offset)] = self._hidden(limit, period - 1, subject)
         shift, until = offset - before_offset, (period + 2) * limit.seconds
-        self._tidy(now // _SECOND)
-        if self._counts.run(self._first, (key, until, step, here, before, shift, latest, here, step, here, latest)):
+        self._tidy(counts, now // _SECOND)
+        first = (key, until, step, here, before, shift, latest, here, step, here, latest)
+        if self._run(counts, _FIRST, first):
             return 0
         # None, if it was all lost at this moment: then nothing is owed.
-        paid = max((each for (each,) in self._counts.run(_PAID, (key, shift, before))), default=0)
+        paid = max((each for (each,) in self._run(counts, _PAID, (key, shift, before))), default=0)
         return int(paid) - latest
 
     def _spend(self, limit: Limit, subject: bytes) -> tuple[bytes | None, int]:
         """The key of the row and 0, or microseconds to wait."""
-        now = self._now()
+        now, counts = self._now(), self._of(limit)
         period = limit.period(now)
-        self._tidy(now // _SECOND)
+        self._tidy(counts, now // _SECOND)
         while True:
             moments, (key, offset) = self._spent(limit, period, subject)
             wait = _paid(moments, limit.step) - now - (limit.burst - 1) * limit.step
             if wait > 0:
                 return None, wait
             # Another one may have been quicker: then that is one more, and everything is looked at again.
-            if self._counts.run(_SPEND, (key, (period + 2) * limit.seconds, now + offset)):
+            if self._run(counts, _SPEND, (key, (period + 2) * limit.seconds, now + offset)):
                 return key, 0
 
     def _spent(self, limit: Limit, period: int, subject: bytes) -> tuple[list[int], tuple[bytes, int]]:
@@ -175,7 +185,7 @@ class Limiter:
             rows = {each: self._hidden(limit, each, subject, block, _BLOCK) for each in periods}
             offsets = dict(row for named in rows.values() for row in named)
             marks = ", ".join("?" * len(offsets))
-            found = {bytes(key): moved for key, moved in self._counts.run(_SPENT.format(marks), tuple(offsets))}
+            found = {bytes(key): moved for key, moved in self._run(self._of(limit), _SPENT, tuple(offsets), marks)}
             moments += [moved - offsets[key] for key, moved in found.items()]
             free += [row for row in rows.get(period, ()) if row[0] not in found]
             # Those that were given back leave gaps; none is as wide as half a block.
@@ -183,11 +193,12 @@ class Limiter:
             block += 1
         return moments, free[0]
 
-    def _tidy(self, seconds: int) -> None:
-        if self._tidied == seconds // MINUTE or not self._may_erase():
+    def _tidy(self, counts: Counts, seconds: int) -> None:
+        minute = seconds // MINUTE
+        if self._tidied.get(counts.table) == minute or not self._may_erase():
             return
-        if len(self._counts.run(_TIDY, (seconds, _FEW))) < _FEW:
-            self._tidied = seconds // MINUTE
+        if len(self._run(counts, _TIDY, (seconds, _FEW))) < _FEW:
+            self._tidied[counts.table] = minute
 
     def _now(self) -> int:
         return int(self._clock().timestamp() * _SECOND)
@@ -216,6 +227,11 @@ class Limiter:
             return otherwise
         self._failing = False
         return counted
+
+
+@lru_cache(maxsize=256)
+def _spelled(statement: str, table: str, greater: str, marks: str) -> str:
+    return statement.format(rate=table, max=greater, marks=marks)
 
 
 def _paid(moments: list[int], step: int) -> int:

@@ -31,6 +31,7 @@ from tests.waiting import until
 FROZEN = {
     "0001_log.py": "cf48acd3cd07fdf762315276d4d4b14d0ebfa6635d0c826bb7d94a9cce4f255a",
     "0002_setting.py": "cfd8088285896e4a736b260d664d8bb6da283d8a68bfa7ba54834562e7225c71",
+    "0003_day_rate.py": "840aa0c22172e1b47b76fdbc6ada39dedb9875a6fa794addba9f3c94e8248172",
 }
 MOMENTS_LATER = "2026-11-19T02:00:00Z"
 

@@ -120,7 +120,11 @@ def play(engine: Engine, folder: Path) -> Story:
         site.running.clock.now = BOOKED + timedelta(days=50)
         told = _review(site, story, guests, hosts)
         _wait(site, story, guests, hosts)
-        story.rates = [(bytes(k), paid) for k, paid in engine.query(f"SELECT key, paid FROM {engine.physical('rate')}")]
+        story.rates = [
+            (bytes(key), paid)
+            for table in ("rate", "day_rate")
+            for key, paid in engine.query(f"SELECT key, paid FROM {engine.physical(table)}")
+        ]
         for table in TABLES:
             key = "idx" if table == "feedback" else "stay" if table == "booking" else "key"
             for row, sealed in engine.query(f"SELECT {key}, sealed FROM {table}"):

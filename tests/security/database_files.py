@@ -32,15 +32,18 @@ class Sqlite:
         """There is nothing but the files."""
 
     def query(self, query: str) -> list[tuple[Any, ...]]:
-        """Tables in the order of their rows, of both files."""
+        """Tables in the order of their rows, of all files."""
         with closing(sqlite3.connect(self.path)) as connection:
             connection.execute(f"ATTACH '{self.path}-limits' AS limits")
+            connection.execute(f"ATTACH '{self.path}-day-limits' AS day_limits")
             connection.text_factory = bytes
             return connection.execute(query).fetchall()
 
     def tables(self) -> list[str]:
         query = "SELECT '{0}.' || name FROM {0}.sqlite_master WHERE type = 'table'"
-        return [name.decode() for file in ("main", "limits") for (name,) in self.query(query.format(file))]
+        return [
+            name.decode() for file in ("main", "limits", "day_limits") for (name,) in self.query(query.format(file))
+        ]
 
     def execute(self, statement: str, *values: Any) -> None:
         with closing(sqlite3.connect(self.path, isolation_level=None, timeout=30)) as connection:
@@ -48,22 +51,22 @@ class Sqlite:
 
     def physical(self, table: str) -> str:
         """What is known by keys has no numbers of rows: it stands in the order of the keys."""
-        return table if table in ("known", "rate") else f"{table} ORDER BY rowid"
+        return table if table in ("known", "rate", "day_rate") else f"{table} ORDER BY rowid"
 
     def changes(self, folder: Path) -> list[bytes]:
         """The write-ahead log keeps old pages until it is written over: what each commit in it left behind."""
-        file = Path(f"{self.path}-limits-wal")
+        file = Path(f"{self.path}-day-limits-wal")
         wal = file.read_bytes() if file.exists() else bytes(32)
         frame = 24 + int.from_bytes(wal[8:12])
         old: dict[bytes, int] = {}
         found, copy = [], folder / "copy"
-        copyfile(f"{self.path}-limits", copy)
+        copyfile(f"{self.path}-day-limits", copy)
         for end in range(32 + frame, len(wal) + 1, frame):
             Path(f"{copy}-shm").unlink(missing_ok=True)
             Path(f"{copy}-wal").write_bytes(wal[:end])
             with closing(sqlite3.connect(f"file:{copy}?mode=ro", uri=True)) as connection:
-                if connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'rate'").fetchone()[0]:
-                    new = dict(connection.execute("SELECT key, paid FROM rate"))
+                if connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'day_rate'").fetchone()[0]:
+                    new = dict(connection.execute("SELECT key, paid FROM day_rate"))
                     found += [key for key, paid in new.items() if old.get(key) != paid]
                     old = new
         return found
@@ -118,7 +121,7 @@ class Postgresql:
     def changes(self, _folder: Path) -> list[bytes]:
         """An update leaves the old tuple where it was until the page is tidied up; each has the number of the
         transaction that made it. Stopping the server writes its pages."""
-        [(path,)] = self.query("SELECT pg_relation_filepath('rate')")
+        [(path,)] = self.query("SELECT pg_relation_filepath('day_rate')")
         self.restart()
         data = (self.server.data / path).read_bytes()
         tuples = []

@@ -147,7 +147,11 @@ def examine(engine: Engine, scene: Scene) -> Database:
         values += [base64.decode(entry["evidence"]["commitment"]), base64.decode(entry["text"])]
         at = parse_time(entry["at"])
         kept.append(Kept(int(at.timestamp()), hosts.index(told.host.did), told.host.did, tuple(values)))
-    rates = [(bytes(key), paid) for key, paid in engine.query(f"SELECT key, paid FROM {engine.physical('rate')}")]
+    rates = [
+        (bytes(key), paid)
+        for table in ("rate", "day_rate")
+        for key, paid in engine.query(f"SELECT key, paid FROM {engine.physical(table)}")
+    ]
     return Database(tuple(kept), tuple(rates))
 
 

@@ -21,7 +21,7 @@ from ledger.canon import base64
 from ledger.commands.redact import MAX_DECISION, redact
 from ledger.log.openings import commitment
 from ledger.store.engine import Store
-from tests.ledger.store.test_erasure import Files
+from tests.database_bytes import Files
 from tests.reviewing import HOST, Reviewing, encoded, review
 from tests.running import Running, Writer
 

@@ -55,6 +55,10 @@ def fill(store: Store, count: int = 60) -> dict[int, tuple[bytes, bytes]]:
 
 def test_what_was_erased_is_in_no_file(store: Store, files: Files) -> None:
     told = fill(store)
+    if not store.is_sqlite:
+        # It keeps samples of what it sees, of columns where it may.
+        with store.read() as connection:
+            run(connection, "ANALYZE entry")
     gone = [needle for index in range(0, 60, 7) for needle in told[index]]
     kept = [needle for index in range(60) if index % 7 for needle in told[index]]
     with store.write() as connection, erasing(connection):

@@ -17,7 +17,9 @@ from ledger.errors import TooMany
 from ledger.store.engine import Store
 from ledger.store.limiter import DAY, Limit, Limiter
 from ledger.store.schema import migrate
+from tests.engines import PostgresServer
 from tests.running import SetClock
+from tests.waiting import until
 
 SECRET = bytes(range(32))
 LIMIT = Limit("reviews", 30, 60, 10, "rate_limited", "30 in a minute")
@@ -48,7 +50,9 @@ class Counting:
         return 0
 
     def rows(self) -> list[tuple[bytes, int, int]]:
-        return [tuple(row) for row in self.limiters[0]._counts.run("SELECT key, until, paid FROM rate")]
+        limiter = self.limiters[0]
+        kept = (limiter._counts, limiter._day_counts)
+        return [tuple(row) for each in kept for row in each.run(f"SELECT key, until, paid FROM {each.table}")]
 
     def close(self) -> None:
         for limiter in self.limiters:
@@ -256,4 +260,41 @@ def test_no_commit_of_the_log_waits_for_limits(tmp_path: Path) -> None:
         assert counting.allowed(LIMIT, "a", 25) == 10
     # And no journal beside it, which would tell what was in a row before.
     assert {path.name for path in tmp_path.glob("*-limits*")} == {"ledger.db-limits"}
+    counting.close()
+
+
+def test_a_crash_of_the_server_resets_no_limit_of_a_day(postgres: PostgresServer) -> None:
+    """Shorter ones are: their table is not logged."""
+    counting = Counting(postgres.url("crashed_limits"), "spend")
+    assert counting.allowed(DAILY, "somebody", 15) == 15
+    assert counting.allowed(LIMIT, "somebody", 25) == 10
+    postgres.restart(immediate=True)
+    for limiter in counting.limiters:
+        until(lambda limiter=limiter: limiter.spend(LIMIT, "first after the crash") is not None)  # type: ignore[misc]
+    assert counting.allowed(DAILY, "somebody", 15) == 5
+    assert counting.allowed(LIMIT, "somebody", 25) == 10
+    counting.close()
+    postgres.drop("crashed_limits")
+
+
+def _spend_until_killed(url: str) -> None:
+    limiter = Limiter(Store(url), SECRET, lambda: datetime(2026, 6, 1, 12, tzinfo=UTC))
+    for number in count():
+        limiter.spend(DAILY, f"somebody else {number}")
+
+
+def test_a_killed_process_resets_no_limit_of_a_day(tmp_path: Path) -> None:
+    """At any moment, with SQLite."""
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    counting = Counting(url, "spend")
+    assert counting.allowed(DAILY, "somebody", 15) == 15
+    file = tmp_path / "ledger.db-day-limits"
+    for _ in range(5):
+        size = file.stat().st_size
+        process = get_context("fork").Process(target=_spend_until_killed, args=(url,))
+        process.start()
+        until(lambda size=size: file.stat().st_size > size + 16384)  # type: ignore[misc]
+        process.kill()
+        process.join()
+    assert counting.allowed(DAILY, "somebody", 15) == 5
     counting.close()

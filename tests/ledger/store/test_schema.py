@@ -11,6 +11,8 @@ from ledger.store.schema import migrate, require_newest, revision
 from ledger.store.tables import metadata
 from tests.running import Running
 
+LIMITS = ("rate", "day_rate")
+
 
 def test_the_migrations_give_the_tables_of_the_code(new_database_url: str) -> None:
     store = Store(new_database_url)
@@ -30,8 +32,8 @@ def test_so_does_what_the_tests_begin_with(database_url: str) -> None:
 
 def require_tables(store: Store) -> None:
     with store.read() as connection:
-        # The limiter's table is there on PostgreSQL alone.
-        ours = {"compare_type": True, "include_name": lambda name, kind, _: kind != "table" or name != "rate"}
+        # The limiter's tables are there on PostgreSQL alone.
+        ours = {"compare_type": True, "include_name": lambda name, kind, _: kind != "table" or name not in LIMITS}
         context = MigrationContext.configure(connection, opts=ours)
         assert compare_metadata(context, metadata) == []
         checks = inspect(connection).get_check_constraints("log_head")
