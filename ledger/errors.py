@@ -70,7 +70,7 @@
     │                          commit_not_replicated
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
                                key_exists, key_unwritable, database_outdated, database_not_durable,
-                               database_unsuitable, extra_missing,
+                               database_unsuitable, database_rights_missing, extra_missing,
                                context_changed, issuer_invalid, issuer_unknown, issuer_already, issuer_changed,
                                issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised,
                                listing_invalid, file_exists, file_unwritable, file_unreadable, development_refused,

@@ -44,6 +44,7 @@ from ledger.settings import Settings, base_url_of, is_loopback, origin_of
 from ledger.store.deadlines import Deadlines
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
+from ledger.store.rights import require_rights
 from ledger.store.rows import newest_published, read_entries, read_head
 from ledger.store.schema import migrate, require_newest
 from ledger.store.setting import Setting, read_setting, write_setting
@@ -220,6 +221,7 @@ def open_ledger(
     store = open_store(settings, health)
     try:
         require_newest(store)
+        require_rights(store)
         _check_origin(store, origin)
         made_as = _made_as(store, origin, keys)
         if not settings.base_url_stated:

@@ -77,6 +77,7 @@ def connector(url: URL, deadlines: Deadlines) -> Callable[[], Connection]:
         "keepalives_interval": 1,
         "keepalives_count": 3,
         "fallback_application_name": "staylog",
+        "client_encoding": "UTF8",
     }
     parameters = ours | connection_parameters(url)
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from ledger.errors import Misconfigured
 from ledger.store.engine import Store
+from ledger.store.rights import require_ownership
 
 
 def migrate(store: Store) -> None:
@@ -23,6 +24,7 @@ def migrate(store: Store) -> None:
             raise Misconfigured(
                 "database_outdated", f"the database has revision {found}, which this version of Staylog does not know"
             )
+        require_ownership(connection)
         command.upgrade(_config(str(scripts), connection), "head")
 
 
