@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ledger.folder import Ledger
     from ledger.log.sequencer import Integrated
     from ledger.reviews.redaction import Redactable
+    from ledger.store.remains import Remains
 
 MAX_DECISION = 5 << 20
 
@@ -60,6 +62,7 @@ def redact(review_id: str, data: Path, database_url: str | None, **options: Any)
     with refusals():
         from ledger.folder import open_ledger
         from ledger.reviews.redaction import find_part, redaction_draft, withdraw
+        from ledger.store.remains import remains_of
 
         require_free(out)
         decision, salt = _read(options["decision"]), os.urandom(SALT_SIZE)
@@ -72,8 +75,9 @@ def redact(review_id: str, data: Path, database_url: str | None, **options: Any)
             try:
                 _save(out, encode(_record(ledger, placed, decision, salt)))
             finally:
-                scrubbed = ledger.store.scrub("entry")
-                _tell(placed, scrubbed, ledger.store.is_sqlite)
+                # SQLite's rows of entries never move.
+                scrubbed = ledger.store.scrub("entry", rewrite=not ledger.store.is_sqlite)
+                _tell(placed, remains_of(ledger.store, "entry", scrubbed=scrubbed))
         finally:
             ledger.close()
     click.echo(f"Keep {printable(str(out))} with the decision: only with its salt can you show which one it was.")
@@ -137,15 +141,13 @@ def _save(out: Path, record: bytes) -> None:
         raise
 
 
-def _tell(placed: "Integrated", scrubbed: bool, is_sqlite: bool) -> None:
+def _tell(placed: "Integrated", remains: Sequence["Remains"]) -> None:
     part = placed.entry.members["part"]
     click.echo(f"withdrawn: entry {placed.index}, signed at size {placed.published.size}")
     click.echo(f"  The {part} and its salt are erased here. The ratings stay, and stay counted.")
     click.echo("  The entry is public, and cannot be taken back.")
     click.echo("  Caches, mirrors and your own backups may still have the text: this ledger cannot call it back.")
-    if not scrubbed:
-        until = "the service stops" if is_sqlite else "it is vacuumed: VACUUM entry"
-        click.echo(f"  Others are using the database, and its files may have old copies of the text until {until}.")
-    if not is_sqlite:
-        click.echo("  PostgreSQL may have parts of it in free space of its files until that is used again. Where the")
-        click.echo("  law is strict: VACUUM FULL entry, at a quiet hour. Its write-ahead log has it until recycled.")
+    if not remains:
+        click.echo("  No file of the database has it any more.")
+    for each in remains:
+        click.echo(f"  It may still be in {each.where}, until {each.until}.")

@@ -61,7 +61,7 @@ def scrub(store: Database, tables: Sequence[str], *, rewrite: bool = False, busy
 def _write_anew(store: Database, table: Table) -> None:
     """All rows out, whose pages are overwritten, and in again."""
     with store.write() as connection, erasing(connection):
-        if not _is_small(connection, table.name):
+        if not is_small(connection, table.name):
             return
         names = ", ".join(column.name for column in table.columns)
         rows = run(connection, f"SELECT {names} FROM {table.name}")  # noqa: S608 (names of our own)
@@ -69,7 +69,8 @@ def _write_anew(store: Database, table: Table) -> None:
         insert_rows(connection, table, [tuple(row) for row in rows])
 
 
-def _is_small(connection: Connection, table: str) -> bool:
+def is_small(connection: Connection, table: str) -> bool:
+    """Whether it is written anew when it is scrubbed."""
     query = f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT {MOST_REWRITTEN + 1}) AS few"  # noqa: S608
     return int(run(connection, query)[0][0]) <= MOST_REWRITTEN
 
@@ -91,7 +92,7 @@ def _empty_wal(store: Database, busy_seconds: float) -> bool:
 
 def _vacuum(store: Database, table: str, rewrite: bool) -> bool:
     with store.read() as connection:
-        rewrite = rewrite and _is_small(connection, table)
+        rewrite = rewrite and is_small(connection, table)
         [(older,)] = run(connection, _OLDER_VIEWS)
     try:
         done = _vacuum_now(store, table, "VACUUM")
