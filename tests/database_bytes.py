@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 
 class Files:
-    """A database as somebody sees it who has its files."""
+    """Searches the files of a database for bytes."""
 
     def __init__(self, url: str) -> None:
         self._url = make_url(url)

@@ -113,7 +113,7 @@ def add(file: Any, accept_clock: bool, data: Path, database_url: str | None) -> 
             with progress_bar("adding") as progress:
                 added = ledger.sequencer.append(drafts, lambda done: progress("entries", done, len(drafts)))
             if any(draft.type == "redaction" for draft in drafts):
-                ledger.store.scrub("entry", rewrite=not ledger.store.is_sqlite)
+                ledger.store.scrub("entry")
         except SomeRefused as error:
             _refuse_lines({lines[place]: refusal for place, refusal in error.refusals.items()})
         finally:

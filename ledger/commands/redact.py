@@ -63,6 +63,7 @@ def redact(review_id: str, data: Path, database_url: str | None, **options: Any)
         from ledger.folder import open_ledger
         from ledger.reviews.redaction import find_part, redaction_draft, withdraw
         from ledger.store.remains import remains_of
+        from ledger.store.scrub import MOST_REWRITTEN
 
         require_free(out)
         decision, salt = _read(options["decision"]), os.urandom(SALT_SIZE)
@@ -76,7 +77,7 @@ def redact(review_id: str, data: Path, database_url: str | None, **options: Any)
                 _save(out, encode(_record(ledger, placed, decision, salt)))
             finally:
                 # SQLite's rows of entries never move.
-                scrubbed = ledger.store.scrub("entry", rewrite=not ledger.store.is_sqlite)
+                scrubbed = ledger.store.scrub("entry", rewrite=0 if ledger.store.is_sqlite else MOST_REWRITTEN)
                 _tell(placed, remains_of(ledger.store, "entry", scrubbed=scrubbed))
         finally:
             ledger.close()

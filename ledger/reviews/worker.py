@@ -22,7 +22,7 @@ from ledger.reviews.pending import Leased, Waiting
 from ledger.reviews.receipts import known_receipt
 from ledger.reviews.stays import EVERYWHERE, begins
 from ledger.reviews.verification import Shown, Unknown
-from ledger.store.scrub import ERASED
+from ledger.store.scrub import ERASED, FEW_REWRITTEN, MOST_REWRITTEN
 
 # How often it is looked whether something is due, how much is done at once, and how often is tidied up.
 WAKE_SECONDS = 2.0
@@ -90,7 +90,7 @@ class Worker:
         store = self._desk.store
         tables = ERASED if thoroughly else sorted(store.traces.intersection(ERASED))
         if tables:
-            store.scrub(*tables, rewrite=True)
+            store.scrub(*tables, rewrite=MOST_REWRITTEN if thoroughly else FEW_REWRITTEN)
 
     def _clock_is_confirmed(self) -> bool:
         try:

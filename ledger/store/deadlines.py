@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ledger.settings import DEFAULT_DEADLINE
 
-# VACUUM, checks of a whole log, changes of tables: nobody waits for the answer.
+# VACUUM, checks of a whole log, changes of tables: no client waits for the answer.
 PATIENT = 900.0
 
 

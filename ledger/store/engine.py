@@ -32,7 +32,7 @@ from ledger.store.stall import Stall
 WRITE_LOCK = 0x57A1106
 # As many as a service has threads that read; more than half of them are let go when they are not used.
 READERS, MORE_READERS = 16, 32
-# After the lock could not be had, those who wait behind are refused for this long, without a wait of their own.
+# After a wait for the lock in vain, calls that are queued behind are refused for this long without their own wait.
 LOCKED_SECONDS = 0.5
 
 T = TypeVar("T", bound=StaylogError)
@@ -117,7 +117,7 @@ class Store:
                     is_complete = True
                 self._require_replicated(connection)
         except (PoolTimeout, DBAPIError) as error:
-            # Who waits for a standby may well answer others: no reason to refuse them.
+            # A server that waits for its standby may well answer others: no reason to refuse them.
             refusal = self._refusal(error) if not _is_lost(error) or not is_complete else unconfirmed()
             if refusal is None:
                 raise
@@ -140,8 +140,9 @@ class Store:
             with self.read() as connection:
                 run(connection, "PRAGMA wal_checkpoint(PASSIVE)")
 
-    def scrub(self, *tables: str, rewrite: bool = False) -> bool:
+    def scrub(self, *tables: str, rewrite: int = 0) -> bool:
         """Takes away what `erase` has left in the files; False when others are in the way, and it is to be tried again.
+        Tables of at most `rewrite` rows are written anew, which leaves nothing.
         What an older snapshot still shows stays, and so does what PostgreSQL keeps in its write-ahead log, in standbys
         and in backups."""
         erased = self.traces & {*tables}

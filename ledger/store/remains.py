@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from ledger.store.engine import Store
 from ledger.store.rows import run
-from ledger.store.scrub import is_small
+from ledger.store.scrub import MOST_REWRITTEN, has_at_most
 
 _FILES = (
     "SELECT pg_relation_filepath(c.oid), pg_relation_filepath(c.reltoastrelid) FROM pg_class c "
@@ -22,7 +22,8 @@ class Remains:
 
 
 def remains_of(store: Store, table: str, *, scrubbed: bool) -> list[Remains]:
-    """Besides backups and copies that others have. `scrubbed` is what `Store.scrub` returned, told to rewrite."""
+    """Besides backups and copies elsewhere. `scrubbed` is what `Store.scrub` returned, with MOST_REWRITTEN for
+    PostgreSQL."""
     if store.is_sqlite:
         name = f"{(store.url.database or '').rpartition('/')[2]}-wal"
         until = "a running service empties it, which it tries every hour, or until the last one stops"
@@ -35,10 +36,10 @@ def _in_tables(connection: Connection, table: str, *, scrubbed: bool) -> list[Re
     [(own, toast)] = run(connection, _FILES, (table,))
     if not scrubbed:
         until = f"nothing reads an older state any more, and then VACUUM (FULL) {table}"
-    elif is_small(connection, table):
+    elif has_at_most(connection, table, MOST_REWRITTEN):
         return []
     else:
-        until = f"that free space is used again, or VACUUM (FULL) {table} at a quiet hour: nobody can write meanwhile"
+        until = f"it is used again, or VACUUM (FULL) {table} is run at a quiet hour, when the service need not write"
     return [Remains(f"free space in {own}" + (f" and {toast}" if toast else ""), until)]
 
 

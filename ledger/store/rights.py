@@ -1,5 +1,5 @@
 """What a service needs of a PostgreSQL database beyond its tables, checked before anything is asked of it: the
-encoding, and the rights of its role. A right that is missing would show later, as a refusal of somebody's review."""
+encoding, and the rights of its role. Otherwise a missing right would show when a review is refused."""
 
 from collections import defaultdict
 

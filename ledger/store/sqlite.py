@@ -10,7 +10,7 @@ DURABLE = {"journal_mode": "wal", "synchronous": 2}
 def make_durable(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    # `Store.tidy` does this between batches; in a commit it would make somebody wait.
+    # `Store.tidy` does this between batches; in a commit, callers would wait for it.
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     require_durable(DURABLE, {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in DURABLE})
 

@@ -1,7 +1,7 @@
-"""Whether the ledger can be written right now, found out by writing: /health must know it though nobody submits.
+"""Whether the ledger can be written right now, found out by writing: /health must know it without submissions.
 
 A small row is written again whenever nothing was written for a while, and every second while something is wrong, so
-that a service is well again by itself. The thread of it waits for the database; whoever asks for the health never does.
+that a service recovers by itself. Its own thread waits for the database; requests for /health never do.
 """
 
 import os

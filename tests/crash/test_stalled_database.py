@@ -1,5 +1,5 @@
-"""A PostgreSQL that stands still, and a lock that a frozen service holds: whoever submits is told to come back in good
-time, /health says so without waiting, and the services go on by themselves."""
+"""A PostgreSQL that stands still, and a lock that a frozen service holds: submissions are refused in good time,
+/health says so without waiting, and the services recover by themselves."""
 
 import json
 import os

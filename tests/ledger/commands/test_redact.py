@@ -22,6 +22,7 @@ from ledger.canon import base64
 from ledger.commands.redact import MAX_DECISION, redact
 from ledger.log.openings import commitment
 from ledger.store.engine import Store
+from ledger.store.scrub import MOST_REWRITTEN
 from tests.database_bytes import Files
 from tests.reviewing import HOST, Reviewing, encoded, review
 from tests.running import Running, Writer
@@ -237,15 +238,14 @@ def test_whoever_is_in_the_way_is_told_of(running: Running, writer: Writer, here
     assert re.search(where, done.output), done.output
 
 
-def test_names_the_files_of_a_large_table(
-    running: Running, writer: Writer, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_the_files_of_a_large_table(running: Running, writer: Writer, here: Path) -> None:
     """It is vacuumed and not written anew: parts of the text may stay in free space."""
     if running.ledger.store.is_sqlite:
         pytest.skip("SQLite overwrites what it erases")
-    monkeypatch.setattr("ledger.store.scrub.MOST_REWRITTEN", 3)
-    done = redacted(running, reviewed(running, writer), "--yes")
-    assert re.search(r"free space in base/\d+/\d+ and base/\d+/\d+, until that free space is used again", done.output)
+    review_id = reviewed(running, writer)
+    running.add(*(writer.review(text=None) for _ in range(MOST_REWRITTEN)))
+    done = redacted(running, review_id, "--yes")
+    assert re.search(r"free space in base/\d+/\d+ and base/\d+/\d+, until it is used again", done.output)
 
 
 @pytest.mark.parametrize("answer", ["y", "n", ""])
