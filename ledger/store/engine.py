@@ -24,7 +24,7 @@ from ledger.store.database_url import parse_database_url
 from ledger.store.deadlines import PATIENT, Deadlines
 from ledger.store.erasure import erasing
 from ledger.store.postgresql import connector
-from ledger.store.refusals import is_stalled, locked, refusal_of, state_of, unconfirmed, unreplicated
+from ledger.store.refusals import READ_ONLY, is_stalled, locked, refusal_of, state_of, unconfirmed, unreplicated
 from ledger.store.rows import run
 from ledger.store.stall import Stall
 
@@ -121,6 +121,8 @@ class Store:
             refusal = self._refusal(error) if not _is_lost(error) or not is_complete else unconfirmed()
             if refusal is None:
                 raise
+            if refusal.code == "busy":
+                self._locked_until = monotonic() + LOCKED_SECONDS
             raise self.reported(refusal) from error
         self.written_at, self.is_troubled = monotonic(), False
         self.health.clear("database")
@@ -133,6 +135,7 @@ class Store:
             self.traces.add(table)
         # Once more: it may have been scrubbed before this was committed.
         self.traces.add(table)
+        metrics.TRACES.set(len(self.traces))
 
     def tidy(self) -> None:
         """Move what SQLite wrote ahead into its file, between batches, so that no commit has to wait for it."""
@@ -147,10 +150,13 @@ class Store:
         and in backups."""
         erased = self.traces & {*tables}
         self.traces -= erased
-        done = scrub.scrub(self, tables, rewrite=rewrite, busy_seconds=self.deadlines.lock)
-        if not done:
-            self.traces |= erased
-        metrics.TRACES.set(len(self.traces))
+        done = False
+        try:
+            done = scrub.scrub(self, tables, rewrite=rewrite, busy_seconds=self.deadlines.lock)
+        finally:
+            if not done:
+                self.traces |= erased
+            metrics.TRACES.set(len(self.traces))
         return done
 
     def close(self) -> None:
@@ -242,14 +248,12 @@ class Store:
         if refusal is None:
             return None
         metrics.DATABASE_REFUSALS.labels(refusal.code, state_of(error)).inc()
-        if refusal.code == "busy":
-            self._locked_until = monotonic() + LOCKED_SECONDS
-        elif refusal.code == "storage_unavailable" and not self.is_sqlite:
+        if not self.is_sqlite and (_is_lost(error) or state_of(error) == READ_ONLY):
             # The other connections are as dead, or lead to a server that is no primary any more.
             self._generation += 1
-            if is_stalled(error):
-                self.reported(refusal)
-                self._stall.begin()
+        if is_stalled(error):
+            self.reported(refusal)
+            self._stall.begin()
         return refusal
 
     def _require_current(self, _connection: Any, record: Any, _proxy: Any) -> None:

@@ -11,6 +11,8 @@ from ledger.store.postgresql import Stalled
 
 # SQLite's primary code is the low byte: a mistake in a statement, busy, locked, read-only, full.
 _MISTAKE, _BUSY, _READ_ONLY, _FULL = 1, (5, 6), 8, 13
+# PostgreSQL's SQLSTATEs.
+READ_ONLY, _NO_RIGHT, _NO_LOCK, _DISK_FULL = "25006", "42501", "55P03", "53100"
 
 
 class Unconfirmed(Unavailable):
@@ -23,16 +25,16 @@ def refusal_of(error: PoolTimeout | DBAPIError) -> Unavailable | None:
         return Unavailable("busy", "all connections to the database are in use; try again in a moment")
     state = state_of(error)
     code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-    if state == "53100" or code == _FULL:
+    if state == _DISK_FULL or code == _FULL:
         return Unavailable(
             "storage_full",
             "the disk of the ledger is full: nothing was acknowledged; it goes on when there is space again",
         )
-    if state == "55P03" or code in _BUSY:
+    if state == _NO_LOCK or code in _BUSY:
         return locked()
-    if state == "25006" or code == _READ_ONLY:
+    if state == READ_ONLY or code == _READ_ONLY:
         return _unavailable("can only be read")
-    if state == "42501":
+    if state == _NO_RIGHT:
         return _unavailable("denies the service a right that it needs")
     if error.connection_invalidated or isinstance(error, OperationalError) and code != _MISTAKE:
         return _unavailable("does not answer")
