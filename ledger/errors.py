@@ -65,9 +65,10 @@
     ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, ledger_unreachable,
     │   │                      status_unavailable, issuer_unavailable, credential_unavailable, guest_did_unavailable,
     │   │                      host_did_unavailable, clock_unconfirmed
-    │   └── Outdated           busy: what a draft rests on has changed meanwhile
-    ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged,
-    │                          commit_not_replicated
+    │   ├── Outdated           busy: what a draft rests on has changed meanwhile
+    │   └── Unconfirmed        storage_unavailable: the connection was lost during a COMMIT, which may have happened
+    ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
+    │   └── Unreplicated       commit_not_replicated: a COMMIT was cancelled while it waited for its standby
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
                                key_exists, key_unwritable, database_outdated, database_not_durable,
                                database_unsuitable, database_rights_missing, extra_missing,
@@ -214,8 +215,16 @@ class Outdated(Unavailable):
     pass
 
 
+class Unconfirmed(Unavailable):
+    """What was written may be there: what the database holds later decides."""
+
+
 class Halted(StaylogError):
     retry_after = 300
+
+
+class Unreplicated(Halted):
+    """What was written is on the primary, and may not be on the synchronous standby."""
 
 
 class Misconfigured(StaylogError):

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from ledger import metrics
 from ledger.canon.times import format_time
 from ledger.clock import Clock
-from ledger.errors import BrokenRule, Done, Outdated, Refused, StaylogError, Uncertain
+from ledger.errors import BrokenRule, Done, Outdated, Refused, StaylogError, Uncertain, Unconfirmed, Unreplicated
 from ledger.identity import statements
 from ledger.identity.guestref import GuestReferences, prefixed
 from ledger.identity.issuers import Registries
@@ -32,7 +32,6 @@ from ledger.reviews.vault import Vault
 from ledger.settings import service_did
 from ledger.store.engine import Store
 from ledger.store.limiter import Limiter
-from ledger.store.refusals import Unconfirmed
 from ledger.store.rows import insert_rows
 from ledger.store.tables import known
 from ledger.turns import Places
@@ -97,7 +96,7 @@ class Desk:
         away leaves evidence."""
         try:
             yield
-        except (Uncertain, Unconfirmed):
+        except (Uncertain, Unconfirmed, Unreplicated):
             raise
         except StaylogError as reason:
             raise Refused(reason, self.refusal(submitted, reason.code)) from reason

@@ -6,17 +6,13 @@ from psycopg import errors
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from ledger.errors import Halted, Unavailable
+from ledger.errors import Unavailable, Unconfirmed, Unreplicated
 from ledger.store.postgresql import Stalled
 
 # SQLite's primary code is the low byte: a mistake in a statement, busy, locked, read-only, full.
 _MISTAKE, _BUSY, _READ_ONLY, _FULL = 1, (5, 6), 8, 13
 # PostgreSQL's SQLSTATEs.
 READ_ONLY, _NO_RIGHT, _NO_LOCK, _DISK_FULL = "25006", "42501", "55P03", "53100"
-
-
-class Unconfirmed(Unavailable):
-    """The connection was lost in the midst of a COMMIT: what was written may be there, and is if it is found later."""
 
 
 def refusal_of(error: PoolTimeout | DBAPIError) -> Unavailable | None:
@@ -57,8 +53,8 @@ def unconfirmed() -> Unconfirmed:
     )
 
 
-def unreplicated() -> Halted:
-    return Halted(
+def unreplicated() -> Unreplicated:
+    return Unreplicated(
         "commit_not_replicated",
         "the database committed without its synchronous standby: nothing is acknowledged or signed until an operator "
         "has seen that the standby has it, and started the service again",

@@ -12,12 +12,11 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from ledger.errors import Halted, Unavailable
+from ledger.errors import Halted, Unavailable, Unconfirmed, Unreplicated
 from ledger.folder import init_folder, open_ledger
 from ledger.log.drafts import Draft
 from ledger.log.sequencer import Integrated, Sequencer
 from ledger.settings import Settings
-from ledger.store.refusals import Unconfirmed
 from ledger.store.write_probe import WriteProbe
 from tests.crash.child import Ack
 from tests.crash.harness import examine
@@ -110,7 +109,7 @@ def test_a_cancelled_commit_halts_the_log(settings: Settings, writer: Writer) ->
             waiting = ledger.sequencer.submit(draft)
             until(lambda: bool(value(admin, CANCEL)))
             refused = waiting.exception(10)
-        assert isinstance(refused, Halted)
+        assert isinstance(refused, Unreplicated)
         assert refused.code == "commit_not_replicated"
         assert ledger.sequencer.halted is not None
         reason = ledger.health.reason()

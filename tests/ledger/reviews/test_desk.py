@@ -1,11 +1,13 @@
 """The desk: every refusal is signed, unless what was refused may be in the log all the same."""
 
+from collections.abc import Callable
 from hashlib import sha256
 
 import pytest
 
 from audits.receipts import verify_refusal
-from ledger.errors import Halted, NotAccepted, Refused, Uncertain
+from ledger.errors import Halted, NotAccepted, Refused, StaylogError, Uncertain
+from ledger.store.refusals import unconfirmed, unreplicated
 from tests.reviewing import Reviewing, encoded
 
 
@@ -23,6 +25,15 @@ def test_a_refusal_is_signed_evidence(reviewing: Reviewing) -> None:
 def test_nobody_signs_that_something_was_refused_which_may_be_there(reviewing: Reviewing) -> None:
     with pytest.raises(Uncertain), reviewing.desk.signing_refusals(b"{}"):
         raise Uncertain(Halted("log_behind", "a test"))
+
+
+@pytest.mark.parametrize("unknown", [unconfirmed, unreplicated])
+def test_does_not_sign_a_refusal_when_a_commit_may_have_happened(
+    reviewing: Reviewing, unknown: Callable[[], StaylogError]
+) -> None:
+    error = unknown()
+    with pytest.raises(type(error)), reviewing.desk.signing_refusals(b"{}"):
+        raise error
 
 
 def test_keys_of_different_purposes_have_nothing_in_common(reviewing: Reviewing) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from prometheus_client import REGISTRY
 from psycopg import errors
 from sqlalchemy.exc import DBAPIError
 
@@ -98,6 +99,7 @@ def test_a_dead_connection_ends_at_its_deadline_and_others_are_refused_at_once(
 ) -> None:
     store = Store(named(postgres, "dead", f"127.0.0.1:{line.port}"), SHORT)
     migrate(store)
+    before = _stalls()
     with closing(store), store.read() as connection:
         line.cut()
         for least, call in ((SHORT.statement, lambda: run(connection, "SELECT 1")), (0, lambda: None)):
@@ -110,6 +112,11 @@ def test_a_dead_connection_ends_at_its_deadline_and_others_are_refused_at_once(
         line.mend()
         until(lambda: _works(store))
         assert store.health.reason() is None
+    assert _stalls() == before + 1
+
+
+def _stalls() -> float:
+    return REGISTRY.get_sample_value("staylog_database_stalls_total") or 0
 
 
 def _works(store: Store) -> bool:
