@@ -1,5 +1,6 @@
 """What a role needs is checked before it is needed, named, and enough."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +25,7 @@ PAIRS = [(right, table) for right, tables in NEEDED.items() for table in tables]
 
 
 class Served:
-    """A database whose tables `postgres` owns, and a role that has the rights that are asked for and no more."""
+    """A database whose tables `postgres` owns, and a role with the rights that the operator's guide grants."""
 
     def __init__(self, postgres: PostgresServer) -> None:
         self.owner = postgres.url("granted")
@@ -33,8 +34,9 @@ class Served:
         self.admin: psycopg.Connection[Any] = postgres._connect("granted")
         self.execute(f"DROP ROLE IF EXISTS {ROLE}")
         self.execute(f"CREATE ROLE {ROLE} LOGIN")
-        for right, table in PAIRS:
-            self.execute(f"GRANT {right} ON {table} TO {ROLE}")
+        guide = (Path(__file__).parents[3] / "docs" / "guides" / "operator.md").read_text("utf-8")
+        for statement in re.findall(r"^    (GRANT .*);$", guide, re.MULTILINE):
+            self.execute(statement)
 
     def execute(self, statement: str) -> None:
         self.admin.execute(statement.encode())
