@@ -51,11 +51,14 @@ class Database(Protocol):
 def scrub(store: Database, tables: Sequence[str], *, rewrite: int, busy_seconds: float) -> bool:
     """Takes away what erased rows of `tables` have left in the database's files. False when others are in the way, and
     it is to be tried again. Tables of at most `rewrite` rows are written anew."""
-    if store.is_sqlite:
-        for table in tables if rewrite else ():
-            _write_anew(store, metadata.tables[table], rewrite)
-        return _empty_wal(store, busy_seconds)
-    done = [_vacuum(store, table, rewrite) for table in tables]
+    try:
+        if store.is_sqlite:
+            for table in tables if rewrite else ():
+                _write_anew(store, metadata.tables[table], rewrite)
+            return _empty_wal(store, busy_seconds)
+        done = [_vacuum(store, table, rewrite) for table in tables]
+    except Unavailable:
+        return False
     return all(done)
 
 
@@ -94,14 +97,11 @@ def _vacuum(store: Database, table: str, rewrite: int) -> bool:
     with store.read() as connection:
         is_small = rewrite > 0 and has_at_most(connection, table, rewrite)
         [(older,)] = run(connection, _OLDER_VIEWS)
-    try:
-        done = _vacuum_now(store, table, "VACUUM")
-        if is_small:
-            # No review is being written meanwhile: it would wait for the table.
-            with store.write():
-                done = _vacuum_now(store, table, "VACUUM (FULL)") and done
-    except Unavailable:
-        return False
+    done = _vacuum_now(store, table, "VACUUM")
+    if is_small:
+        # No review is being written meanwhile: it would wait for the table.
+        with store.write():
+            done = _vacuum_now(store, table, "VACUUM (FULL)") and done
     return done and not older
 
 

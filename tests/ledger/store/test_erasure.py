@@ -10,6 +10,7 @@ from time import monotonic
 import pytest
 from sqlalchemy import Connection
 
+from ledger.store.deadlines import Deadlines
 from ledger.store.engine import Store
 from ledger.store.erasure import erasing
 from ledger.store.rows import run
@@ -180,3 +181,29 @@ def test_the_pragma_is_heeded_inside_of_a_transaction(tmp_path: Path) -> None:
         connection.execute("COMMIT")
     data = path.read_bytes()
     assert [text in data for text in (b"left behind", b"overwritten", b"kept")] == [True, False, True]
+
+
+def test_no_table_is_written_anew_beside_a_review(store: Store, database_url: str) -> None:
+    """While another process writes, and where a table has more rows than the bound."""
+    impatient = Store(database_url, Deadlines(0.4))
+    with store.erase("feedback") as connection:
+        for index in range(3):
+            run(connection, "INSERT INTO feedback VALUES (?, ?, ?, ?, ?)", (index, b"h", b"s", "m", "2027-01-01"))
+    file = relation(store, "feedback")
+    with store.write():
+        assert not impatient.scrub("feedback", rewrite=MOST_REWRITTEN)
+        assert "feedback" in impatient.traces
+    impatient.close()
+    assert store.scrub("feedback", rewrite=2)
+    assert relation(store, "feedback") == file
+    assert store.scrub("feedback", rewrite=3)
+    assert (relation(store, "feedback") == file) == store.is_sqlite
+    assert "feedback" not in store.traces
+
+
+def relation(store: Store, table: str) -> str:
+    """PostgreSQL writes a table anew into another file."""
+    if store.is_sqlite:
+        return table
+    with store.read() as connection:
+        return str(run(connection, "SELECT pg_relation_filepath(to_regclass(?))", (table,))[0][0])
