@@ -29,4 +29,4 @@ class Deadlines:
     @property
     def idle(self) -> float:
         """After this the server ends a transaction whose service asks nothing more: it is frozen, or cut off."""
-        return self.statement * 1.25
+        return self.statement * 2.5

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -93,7 +94,7 @@ class Store:
                 connection.exec_driver_sql("BEGIN")
             else:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
-                connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{PATIENT:g}s'")
+                connection.exec_driver_sql("SELECT 1")
             try:
                 with self.patient(connection):
                     yield connection
@@ -169,12 +170,14 @@ class Store:
 
     @contextmanager
     def patient(self, connection: Connection) -> Iterator[None]:
-        """Around statements that take long, and for whose answer no client waits."""
+        """Around statements of a transaction that take long, and for whose answer no client waits."""
         if self.is_sqlite:
             yield
             return
         driver: Any = connection.connection.dbapi_connection
         driver.deadline = PATIENT
+        if driver.info.transaction_status == TransactionStatus.INTRANS:
+            connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{PATIENT:g}s'")
         try:
             yield
         finally:

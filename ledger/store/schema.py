@@ -15,17 +15,22 @@ from ledger.store.rights import require_ownership
 
 def migrate(store: Store) -> None:
     """Bring the database to the newest revision, in one transaction that other processes wait for."""
-    with as_file(files("migrations")) as scripts, store.write() as connection, store.patient(connection):
+    with as_file(files("migrations")) as scripts:
         directory = ScriptDirectory(str(scripts))
-        found = revision(connection)
-        if found == directory.get_current_head():
-            return
-        if found not in {None, *(script.revision for script in directory.walk_revisions())}:
-            raise Misconfigured(
-                "database_outdated", f"the database has revision {found}, which this version of Staylog does not know"
-            )
-        require_ownership(connection)
-        command.upgrade(_config(str(scripts), connection), "head")
+        newest, known = directory.get_current_head(), {None, *(each.revision for each in directory.walk_revisions())}
+        with store.read() as connection:
+            if revision(connection) == newest:
+                return
+        with store.write() as connection, store.patient(connection):
+            found = revision(connection)
+            if found not in known:
+                raise Misconfigured(
+                    "database_outdated",
+                    f"the database has revision {found}, which this version of Staylog does not know",
+                )
+            if found != newest:
+                require_ownership(connection)
+                command.upgrade(_config(str(scripts), connection), "head")
 
 
 def upgrade(database_url: str) -> None:

@@ -9,7 +9,10 @@ from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
+from time import sleep
+from typing import Any
 
+import httpx
 import pytest
 
 from audits.verify import verify_answer
@@ -25,7 +28,7 @@ from tests.engines import PostgresServer
 from tests.reviewing import GUESTS, HOST
 
 # In seconds; a service's own is 4.
-DEADLINE = 0.6
+DEADLINE = 1.0
 BASE = "http://127.0.0.1:8080"
 
 
@@ -49,8 +52,7 @@ def test_a_stalled_server_is_told_in_time_and_the_services_recover(
 ) -> None:
     settings, log, services = pair
     bodies = [written(GUESTS[number % len(GUESTS)], number, BASE) for number in range(24)]
-    first, _ = services[0].review(bodies[0])
-    assert first.status_code == 201, first.text
+    first = accepted(services[0], bodies[0])
     with ThreadPoolExecutor(len(bodies)) as threads:
         with postgres.frozen():
             sent = [threads.submit(services[number % 2].review, body) for number, body in enumerate(bodies)]
@@ -65,16 +67,26 @@ def test_a_stalled_server_is_told_in_time_and_the_services_recover(
             assert services[0].get("/log/checkpoint").status_code == 200
         for each in services:
             each.wait_for_health(200)
-        again = list(threads.map(lambda pair: services[pair[0] % 2].review(pair[1]), enumerate(bodies)))
-    assert [answer.status_code for answer, _ in again[:1]] == [200]
-    assert {answer.status_code for answer, _ in again} <= {200, 201}
-    assert again[0][0].json() == first.json()
+        again = list(threads.map(lambda pair: accepted(services[pair[0] % 2], pair[1]), enumerate(bodies)))
+    assert again[0].status_code == 200
+    assert again[0].json() == first.json()
     shown = services[1].get(f"/v1/hosts/{HOST.did}/reputation?proof=full").content
     assert json.loads(shown)["verified_reviews"] == len(bodies)
     verify_answer(shown, log, HOST.did, kind="full")
     ledger = open_ledger(settings)
     examine(ledger)
     ledger.close()
+
+
+def accepted(service: Service, body: dict[str, Any]) -> httpx.Response:
+    """Sent again as long as the service says so."""
+    for _ in range(40):
+        answer, _ = service.review(body)
+        if answer.status_code != 503:
+            break
+        sleep(0.25)
+    assert answer.status_code in (200, 201), answer.text
+    return answer
 
 
 def freeze(url: str, channel: Connection) -> None:
@@ -100,11 +112,9 @@ def test_a_frozen_service_that_holds_the_lock_is_thrown_out(tmp_path: Path, post
         assert child.channel.recv_bytes() == b"inside"
         body = written(GUESTS[0], 1, BASE)
         answer, seconds = other.review(body)
-        while answer.status_code == 503:
-            assert answer.json()["code"] == "busy"
-            answer, seconds = other.review(body)
-        assert answer.status_code in (200, 201), answer.text
         assert seconds < 10
+        assert answer.status_code == 201 or answer.json()["code"] == "busy", answer.text
+        accepted(other, body)
         other.wait_for_health(200)
         assert child.process.pid
         os.kill(child.process.pid, SIGCONT)
@@ -130,4 +140,4 @@ def test_with_sqlite_a_frozen_process_is_waited_for_and_told_of(tmp_path: Path) 
         assert child.channel.recv_bytes() == b"written"
         assert child.wait() == 0
         other.wait_for_health(200)
-        assert other.review(body)[0].status_code in (200, 201)
+        accepted(other, body)

@@ -32,7 +32,7 @@ CANCEL = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event =
 def settings(tmp_path: Path, postgres: PostgresServer) -> Iterator[Settings]:
     made = Settings.of(tmp_path / "data", postgres.url("synchronous"))
     init_folder(made)
-    yield replace(made, database_deadline=0.5)
+    yield replace(made, database_deadline=1)
     postgres.drop("synchronous")
 
 

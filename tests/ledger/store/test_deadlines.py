@@ -25,7 +25,7 @@ from ledger.store.write_probe import WriteProbe
 from tests.engines import PostgresServer
 from tests.waiting import until
 
-SHORT = Deadlines(0.4)
+SHORT = Deadlines(0.8)
 
 
 class Line:
@@ -106,7 +106,7 @@ def test_a_dead_connection_ends_at_its_deadline_and_others_are_refused_at_once(
             began = monotonic()
             with pytest.raises((Unavailable, DBAPIError, psycopg.Error)), store.write():
                 call()
-            assert least * 0.9 <= monotonic() - began < 3
+            assert least * 0.9 <= monotonic() - began < 10
         assert refusal(store.read).code == "storage_unavailable"
         assert store.health.reason() is not None
         line.mend()
@@ -191,7 +191,11 @@ def test_a_database_that_is_only_read_is_unavailable_and_told_of(database_url: s
     migrate(store)
     probe = WriteProbe(store)
     with closing(store):
+        probe.probe()
         with _read_only(store):
+            if not store.is_sqlite:
+                # Its connection is lost first.
+                assert _fails(probe) == "storage_unavailable"
             assert _fails(probe) == "storage_unavailable"
             reason = store.health.reason()
             assert reason is not None
@@ -214,10 +218,10 @@ def _read_only(store: Store) -> Iterator[None]:
         admin.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'.encode())
         # As when the server was another one before.
         admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
-        with pytest.raises(Unavailable), store.write():
-            pass
-        yield
-        admin.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only'.encode())
+        try:
+            yield
+        finally:
+            admin.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only'.encode())
 
 
 def _query_only(store: Store, value: str) -> None:
@@ -243,4 +247,4 @@ def test_the_session_has_deadlines_that_the_urls_own_come_before(postgres: Postg
                 "application_name",
             )
         }
-    assert list(shown.values()) == ["3s", "5s", "0", "mine"]
+    assert list(shown.values()) == ["3s", "10s", "0", "mine"]
