@@ -39,9 +39,9 @@ CONTEXT_TYPE = "application/ld+json"
     tags=["service"],
 )
 def health(ledger: NamedDependency[Ledger]) -> Health:
-    """Whether entries can be added: 503 with the reason when the log refuses to sign, its clock is not confirmed, or its
-    database cannot be written (it does not answer, is full, is locked by another, or may only be read). Found out in
-    the background, so that this answers at once."""
+    """Whether entries can be added: 503 with the reason when the log refuses to sign, when its clock is not confirmed,
+    or when its database cannot be written (it does not answer, is full, is locked by another, or may only be read).
+    Found out in the background, so that this answers at once."""
     trouble = ledger.sequencer.halted or ledger.health.reason() or ledger.reader.trouble
     if trouble is not None:
         raise type(trouble)(trouble.code, trouble.message)
