@@ -43,7 +43,8 @@ class Attested:
 
 
 async def attest(desk: Desk, attestation: bytes, document: bytes) -> Accepted:
-    """The receipt of a review that was given elsewhere."""
+    """The receipt of a review that was given elsewhere. The document is looked at last: to parse it can take a second,
+    which only a host that signed, and has a credential, may cost."""
     with counted("crossplatform"):
         body = _read(attestation, document)
         submission = Submission.of(desk, body)
@@ -51,6 +52,7 @@ async def attest(desk: Desk, attestation: bytes, document: bytes) -> Accepted:
         zone = desk.listing(body["host_did"], body["listing_id"]).zone
         stays.require_left(body, desk.clock(), zone or stays.EVERYWHERE)
         if (receipt := known_receipt(desk.reader, submission.replay_key, unseal)) is not None:
+            _require_same(body, document)
             return _accepted(receipt, repeated=True)
         host = statements.claimed(body, KIND, domain=desk.domain, now=desk.clock())
         keys = await desk.asked(desk.dids.host(host))
@@ -58,6 +60,7 @@ async def attest(desk: Desk, attestation: bytes, document: bytes) -> Accepted:
         statements.authenticate(body, current)
         with desk.signing_refusals(submission.data):
             attested = await _attested(desk, body, keys)
+            await desk.aside(partial(_check_document, body, document))
             await desk.dids.remember(keys)
             with desk.limiter.spending(CROSS_PLATFORM_PER_HOST, host):
                 draft = await _draft(desk, submission, attested, current)
@@ -67,23 +70,31 @@ async def attest(desk: Desk, attestation: bytes, document: bytes) -> Accepted:
 
 
 def _read(attestation: bytes, document: bytes) -> dict[str, Any]:
-    """The attestation and the document have the form of what they say they are, and belong together."""
+    """The attestation by its form, and both by their size. Nothing of the document is read."""
     if len(attestation) > statements.MAX_BYTES:
         raise BadForm("too_large", f"the attestation has more than {statements.MAX_BYTES // 1024} KiB")
     if len(document) > MAX_DOCUMENT:
         raise BadForm("too_large", f"the document has more than {MAX_DOCUMENT // 1024 // 1024} MiB")
     body: dict[str, Any] = strict_json.loads(attestation)
     statements.check(body, KIND)
+    if "guest_statement" in body:
+        _check_consent(body)
+    return body
+
+
+def _check_document(body: Mapping[str, Any], document: bytes) -> None:
+    """Raises BadForm when the document is another one than the attestation names, or not of the type that it says."""
+    _require_same(body, document)
     found = type_of(document)
     if found != body["document_type"]:
         raise BadForm(
             "document_invalid", f"the document is said to be {body['document_type']}, and is {found or 'not'}"
         )
+
+
+def _require_same(body: Mapping[str, Any], document: bytes) -> None:
     if not hmac.compare_digest(sha256(document).hexdigest(), body["document_sha256"]):
         raise BadForm("document_mismatch", "the document is another one than the attestation names by its hash")
-    if "guest_statement" in body:
-        _check_consent(body)
-    return body
 
 
 def type_of(document: bytes) -> str | None:

@@ -175,13 +175,13 @@ RIGHT = {
     "/v1/feedback": ("FeedbackRequest",),
 }
 # What is said of a statement where it belongs: credentials of `bodies` can be revoked, and nobody says by what list;
-# the review is verified, and has its response; no document has that hash.
+# the review is verified, and has its response; no issuer of hosts' credentials is trusted.
 READ = {
     "ReviewSubmission": "status_unavailable",
     "BookingClaim": "status_unavailable",
     "HostResponse": "already_responded",
     "EvidenceSupplement": "already_verified",
-    "CrossPlatformReview": "document_mismatch",
+    "CrossPlatformReview": "issuer_not_trusted",
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def attested(document: bytes = PDF, *, make: Callable[[], Mapping[str, Any]] | N
 
     def made(site: Site, stack: ExitStack) -> Sent:
         trust_hosts(site)
-        given = attestation(reference=next(REFERENCES), **{**changes, **(make() if make is not None else {})})
+        named = {"document_sha256": sha256(document).hexdigest(), **changes}
+        given = attestation(reference=next(REFERENCES), **{**named, **(make() if make is not None else {})})
         return Sent(given, PATH, document=document)
 
     return made
@@ -123,18 +125,21 @@ CASES = [
     Case("text_too_long", "of a platform", attested(review_text="x" * 2001), fields=("review_text",)),
     Case("too_large", "an attestation", lambda site, _: Sent(b" " * (256 * 1024 + 1), PATH, document=PDF)),
     Case("too_large", "a document", attested(document=b"%PDF-" + bytes(5 * 1024 * 1024) + b"%%EOF")),
-    Case("document_invalid", "nothing", attested(document=b"")),
-    Case("document_invalid", "a picture", attested(document=b"\x89PNG\r\n\x1a\n" + bytes(64))),
-    Case("document_invalid", "half a PDF", attested(document=PDF[:-7])),
-    Case("document_invalid", "JSON that is said to be a PDF", attested(document=JSON_DOCUMENT)),
-    Case("document_invalid", "a PDF that is said to be JSON", attested(document_type="application/json")),
-    Case("document_invalid", "a list", attested(document=b"[1]", document_type="application/json")),
+    Case("document_invalid", "nothing", attested(document=b""), signed=True),
+    Case("document_invalid", "a picture", attested(document=b"\x89PNG\r\n\x1a\n" + bytes(64)), signed=True),
+    Case("document_invalid", "half a PDF", attested(document=PDF[:-7]), signed=True),
+    Case("document_invalid", "JSON that is said to be a PDF", attested(document=JSON_DOCUMENT), signed=True),
+    Case("document_invalid", "a PDF that is said to be JSON", attested(document_type="application/json"), signed=True),
+    Case("document_invalid", "a list", attested(document=b"[1]", document_type="application/json"), signed=True),
     Case(
         "document_invalid",
         "JSON with a member twice",
         attested(document=b'{"a": 1, "a": 2}', document_type="application/json"),
+        signed=True,
     ),
-    Case("document_mismatch", "another document", attested(document=PDF + b"\n")),
+    Case(
+        "document_mismatch", "another document", attested(document_sha256=sha256(PDF + b"\n").hexdigest()), signed=True
+    ),
     Case("unsupported_media_type", "JSON", lambda site, _: Sent(b"{}", PATH)),
     # Who attests.
     Case("not_the_host", "another host", signed_by(OTHER_HOST)),

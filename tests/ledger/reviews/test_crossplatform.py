@@ -2,12 +2,13 @@
 
 import json
 from hashlib import sha256
+from time import process_time
 from typing import Any
 
 import pytest
 
 from audits.receipts import verify_receipt
-from ledger.canon import jcs
+from ledger.canon import jcs, strict_json
 from ledger.errors import Refused
 from ledger.identity.issuers import distrust
 from ledger.reviews import crossplatform
@@ -152,6 +153,29 @@ def test_a_document_that_is_too_large(attesting: Reviewing) -> None:
     assert attest(attesting, attestation(large, document_type="application/pdf"), large)
     larger = large[:-6] + b" " + large[-6:]
     assert refusal(attesting, attestation(larger, document_type="application/pdf"), larger).code == "too_large"
+
+
+def test_parses_no_document_before_signature_and_credential_count(attesting: Reviewing) -> None:
+    """To parse the largest document takes far longer than to refuse what a stranger sends with it."""
+    large = b'{"a":[%s]}' % b",".join([b"1"] * (crossplatform.MAX_DOCUMENT // 2 - 10))
+    began = process_time()
+    assert strict_json.loads(large)
+    parsing = process_time() - began
+    body = attestation(large, document_type="application/json")
+    forged = {**body, "ratings": {**RATINGS, "overall": 1.0}}
+    for sent, code in (
+        (forged, "proof_invalid"),
+        (attestation(large, document_type="application/json", host_credential=None), "host_credential_required"),
+    ):
+        began = process_time()
+        assert refusal(attesting, sent, large).code == code
+        assert process_time() - began < parsing / 3
+
+
+def test_takes_no_other_document_for_what_is_known(attesting: Reviewing) -> None:
+    body = attestation()
+    attest(attesting, body)
+    assert refusal(attesting, body, PDF + b"\n").code == "document_mismatch"
 
 
 def test_nothing_of_the_document_is_kept(attesting: Reviewing) -> None:
