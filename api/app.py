@@ -10,13 +10,14 @@ from litestar.di import Provide
 
 from api import bookings, census, explain, home, hosts, log, meta, metrics, openapi, reviews, verifying, witnesses
 from api.caching import AnswerCache
-from api.clients import Network
 from api.edge import Edge
 from api.intake import Intake
 from api.parameters import check_query
+from api.parts import Buffered
 from api.problems import EXCEPTION_HANDLERS
 from ledger.folder import Ledger
 from ledger.identity.contexts import canonicaliser
+from ledger.net.addresses import Network
 
 MAX_BODY = 256 * 1024
 # Threads that make answers. On SQLite that is work for the interpreter, and more threads only stand in each other's
@@ -24,6 +25,8 @@ MAX_BODY = 256 * 1024
 SQLITE_READERS, POSTGRESQL_READERS = 2, 8
 # That are under way at once; whoever comes then is told to come back.
 MOST_SUBMISSIONS = 100
+# Bytes of documents of other platforms that are in memory at once, also of those that are still coming.
+MOST_OF_DOCUMENTS = 128 * 1024 * 1024
 
 
 def create_app(
@@ -92,6 +95,7 @@ def create_app(
                 "base_url": base_url,
                 "desk": desk,
                 "intake": intake,
+                "documents": Buffered(MOST_OF_DOCUMENTS),
                 "answers": answers,
                 "readers": readers,
             }

@@ -85,6 +85,16 @@ CODES: dict[str, Code] = {
         "Method not allowed",
         "This address exists, but not for this method. The Allow header names those it has.",
     ),
+    "request_timeout": Code(
+        408,
+        "Request too slow",
+        "The head of the request, or its body, did not come within its time. Send it again, as a whole. "
+        "A slow line is no hindrance as long as 4 KiB come each second.",
+    ),
+    "url_too_long": Code(414, "URL too long", "The target of a request has at most 8 KiB."),
+    "head_too_large": Code(
+        431, "Head too large", "A request line and its headers have at most 16 KiB together, and at most 100 lines."
+    ),
     "proof_too_large": Code(
         413,
         "Proof too large",

@@ -26,6 +26,30 @@ from ledger.settings import CLOCK_BOUND, DEFAULT_HOST, DEFAULT_PORT, Settings, c
     help="Proxies whose X-Forwarded-For says who asks. Without them a proxy is limited as one client.",
 )
 @click.option(
+    "--max-connections",
+    type=click.IntRange(16, 60_000),
+    default=1024,
+    show_default=True,
+    envvar="STAYLOG_MAX_CONNECTIONS",
+    help="Connections at once; fewer where the limit of open files leaves no room for them beside the database.",
+)
+@click.option(
+    "--max-connections-per-address",
+    type=click.IntRange(1, 60_000),
+    default=128,
+    show_default=True,
+    envvar="STAYLOG_MAX_CONNECTIONS_PER_ADDRESS",
+    help="Of one IPv4 address or IPv6 /64; four times as many of a /48. Not for trusted proxies, nor with --no-limits.",
+)
+@click.option(
+    "--idle-seconds",
+    type=click.FloatRange(1, 3600),
+    default=60,
+    show_default=True,
+    envvar="STAYLOG_IDLE_SECONDS",
+    help="For how long a connection is kept that has no request. Longer than a proxy in front keeps its own.",
+)
+@click.option(
     "--limits/--no-limits",
     default=True,
     show_default=True,
@@ -60,6 +84,9 @@ def serve(
     host: str,
     port: int,
     trusted_proxies: str,
+    max_connections: int,
+    max_connections_per_address: int,
+    idle_seconds: float,
     limits: bool,
     unanswered: str,
     clock_bound: float,
@@ -77,13 +104,16 @@ def serve(
     """
     with refusals():
         from api.app import create_app
-        from api.clients import parse_proxies
         from api.server import run
+        from api.socket_limits import SocketLimits
         from ledger.folder import init_folder, is_empty, open_ledger
+        from ledger.net.addresses import parse_proxies, too_wide
         from ledger.net.development import from_environment
         from ledger.store.schema import upgrade
 
         proxies = parse_proxies(trusted_proxies)
+        for network in too_wide(proxies):
+            click.echo(f"warning: trusted proxies include {network}: any client can claim any address", err=True)
         stated, local = stated_base_url(), _local_url(host, port)
         settings = Settings.of(
             data,
@@ -111,7 +141,9 @@ def serve(
         _say_base_url(ledger.settings, ledger.made_as, local)
         if ledger.adopt_policy():
             click.echo("the admission policy has changed; an entry in the log says so")
-        run(create_app(ledger, proxies=proxies, limits=limits), host, port)
+        per_address = max_connections_per_address if limits else None
+        sockets = SocketLimits(connections=max_connections, per_address=per_address, idle=idle_seconds)
+        run(create_app(ledger, proxies=proxies, limits=limits), host, port, sockets, proxies)
 
 
 def _protect(settings: Settings) -> None:

@@ -15,11 +15,12 @@ from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from api.caching import AnswerCache
-from api.clients import READS, Network, client, limit_of
+from api.clients import READS, client, limit_of
 from api.metrics import UNROUTED, count_request
 from api.problems import MEDIA_TYPE, encode_problem
 from ledger.errors import TooMany
 from ledger.folder import Ledger
+from ledger.net.addresses import Network
 from ledger.store.limiter import Limit, Limiter
 
 # Everything served is public, and nothing depends on cookies: any page may read it.

@@ -2,7 +2,7 @@
 series without end."""
 
 from litestar import Response, get
-from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, generate_latest
 
 from ledger.metrics import REFUSALS
 
@@ -14,6 +14,10 @@ SECONDS = Histogram(
     buckets=(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5),
 )
 UNROUTED = "unrouted"
+CONNECTIONS = Gauge("staylog_connections", "Connections of clients that are open")
+CONNECTIONS_REFUSED = Counter(
+    "staylog_connections_refused", "Connections refused or ended because a bound was passed, by reason", ["reason"]
+)
 
 # Children by their labels: `labels()` formats and locks at each call, which would be a third of the cost of counting.
 _requests: dict[tuple[str, int], Counter] = {}

@@ -4,7 +4,8 @@ It is kept in memory: the framework would put a document that is longer than a m
 takes what comes without the name of a file for text.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from litestar import Request
@@ -12,6 +13,7 @@ from litestar.exceptions import HTTPException
 from multipart import MultipartError, ParserLimitReached, PushMultipartParser  # type: ignore[import-untyped]
 
 from api.parameters import FieldError, InvalidParameters
+from ledger.errors import Unavailable
 
 MEDIA_TYPE = "multipart/form-data"
 PARTS = ("attestation", "document")
@@ -19,13 +21,38 @@ PARTS = ("attestation", "document")
 MAX_OVERHEAD = 8 * 1024
 
 
-async def two_parts(request: Request[Any, Any, Any]) -> tuple[bytes, bytes]:
+class Buffered:
+    """Bytes of bodies that are in memory, of all requests together. Used by the event loop's thread alone."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    @contextmanager
+    def held(self) -> Iterator[Callable[[int], None]]:
+        """For one body: call what it yields with the size of each chunk, before the chunk is kept. That raises
+        Unavailable when there is no room; a body that comes slowly takes no more than what has come."""
+        mine = 0
+
+        def hold(size: int) -> None:
+            nonlocal mine
+            if size > self._left:
+                raise Unavailable("busy", "too many documents are being sent at once; try again in a moment")
+            mine += size
+            self._left -= size
+
+        try:
+            yield hold
+        finally:
+            self._left += mine
+
+
+async def two_parts(request: Request[Any, Any, Any], hold: Callable[[int], None]) -> tuple[bytes, bytes]:
     """The `attestation` and the `document` of a body in parts: these, once each, and nothing else."""
     media_type, options = request.content_type
     if media_type != MEDIA_TYPE:
         raise HTTPException(status_code=415, detail=f"{MEDIA_TYPE} expected, not {media_type[:80] or 'nothing'}")
     try:
-        given = await _parse(request.stream(), options.get("boundary", "").encode())
+        given = await _parse(request.stream(), hold, options.get("boundary", "").encode())
     except ParserLimitReached:
         raise _other_parts() from None
     except MultipartError as error:
@@ -36,11 +63,14 @@ async def two_parts(request: Request[Any, Any, Any]) -> tuple[bytes, bytes]:
     return bytes(found[PARTS[0]]), bytes(found[PARTS[1]])
 
 
-async def _parse(stream: AsyncIterator[bytes], boundary: bytes) -> list[tuple[str, bytearray]]:
+async def _parse(
+    stream: AsyncIterator[bytes], hold: Callable[[int], None], boundary: bytes
+) -> list[tuple[str, bytearray]]:
     """The names of the parts and what is in them, with the name of a file or without."""
     found: list[tuple[str, bytearray]] = []
     with PushMultipartParser(boundary, max_segment_count=len(PARTS)) as parser:
         async for chunk in stream:
+            hold(len(chunk))
             # The empty one says that there is no more.
             for event in parser.parse(chunk) if chunk else ():
                 if isinstance(event, bytes | bytearray):

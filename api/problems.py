@@ -20,6 +20,8 @@ from ledger.errors import BadForm, Halted, Refused, StaylogError, TooMany, Unava
 
 MEDIA_TYPE = "application/problem+json"
 LOGGER = logging.getLogger("staylog.api")
+# As Litestar says it when a client ends its connection before its body is complete.
+_GONE = "client disconnected prematurely"
 
 _BY_STATUS = {
     400: "bad_request",
@@ -100,6 +102,9 @@ def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Resp
     if isinstance(error, ValidationException):
         return on_refusal(request, InvalidParameters(*_field_errors(request, error)))
     if error.status_code >= 500:
+        if error.detail == _GONE:
+            # Nothing of this is sent. It is no fault of ours, and must not fill the log.
+            return answer_problem(request, "bad_request", error.detail)
         return on_fault(request, error)
     code = _BY_STATUS.get(error.status_code, "bad_request")
     detail = error.detail

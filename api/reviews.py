@@ -159,8 +159,9 @@ async def submit_evidence(request: Request[None, None, State], review_id: Review
 async def submit_cross_platform(request: Request[None, None, State]) -> Response[bytes]:
     """A review that was given on another platform, attested by the host: the signed CrossPlatformReview in the part
     `attestation`, the booking's document, PDF or JSON, in the part `document`, of which only the hash is kept."""
-    attestation, document = await two_parts(request)
-    return await _taken_in(request, attest, attestation, document)
+    with request.app.state.documents.held() as hold:
+        attestation, document = await two_parts(request, hold)
+        return await _taken_in(request, attest, attestation, document)
 
 
 async def _taken_in(

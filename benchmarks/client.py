@@ -83,7 +83,7 @@ def server_process(*arguments: str, connections: int = CONNECTIONS) -> Iterator[
         process = stack.enter_context(subprocess.Popen(command, cwd=root, stdin=pipe, stdout=pipe))
         ask, told = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
         stack.callback(ask.close)
-        port = told.readline()
+        port = told.readline().rpartition(b":")[2]
         require(port.strip().isdigit(), "a server that starts")
         address = "127.0.0.1", int(port)
         made = [stack.enter_context(socket.create_connection(address)) for _ in range(connections)]

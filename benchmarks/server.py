@@ -1,6 +1,6 @@
 """A server in a process of its own: `python -m benchmarks.server ours DATA` or `... bare WITHOUT_PROOF FULL_PROOF`.
 
-Both sides run under uvicorn as `staylog serve` sets it up. The process says which port it listens on, then answers each
+Both sides run under uvicorn as `staylog serve` sets it up. The process says where it listens, then answers each
 line on stdin with the CPU seconds it has used so far, and ends with its stdin.
 """
 
@@ -11,13 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
-import uvicorn
 from litestar import Litestar, MediaType, get
 
 from api.app import create_app
-from api.clients import parse_proxies
-from api.server import config, spare_the_collector
+from api.server import Server, config, spare_the_collector
 from ledger.folder import open_ledger
+from ledger.net.addresses import parse_proxies
 from ledger.settings import Settings
 
 
@@ -46,13 +45,12 @@ def main(side: str, *arguments: str) -> None:
     app = sides[side](*arguments)
     spare_the_collector()
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(config(app, *listener.getsockname()))
-        print(listener.getsockname()[1], flush=True)
+        server = Server(config(app, *listener.getsockname()))
         Thread(target=_report, args=(server,), daemon=True).start()
         server.run(sockets=[listener])
 
 
-def _report(server: uvicorn.Server) -> None:
+def _report(server: Server) -> None:
     for _ in sys.stdin:
         print(time.process_time(), flush=True)
     server.should_exit = True

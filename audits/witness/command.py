@@ -15,16 +15,21 @@ from audits.terminal import FOLDER, printable, say_refusal
 from audits.witness.folder import init as init_folder
 from audits.witness.folder import is_initialised, read_key
 from audits.witness.folder import trust as trust_log
+from audits.witness.http import MAX_CONNECTIONS, MAX_PER_ADDRESS, SPARE_THREADS
 from audits.witness.judge import Witness
 from audits.witness.memory import Logs, last_cosigned
 from audits.witness.page import policy_line, tell
 from audits.witness.server import WitnessServer
 from ledger.errors import Misconfigured, StaylogError
 from ledger.log.note import Verifier
+from ledger.net.addresses import parse_proxies, too_wide
+from ledger.net.descriptors import connections_allowed
 
 DEFAULT_PORT = 8090
 # Seconds by which clocks may differ.
 CLOCK_SKEW = 300
+# The folder's files, the standard streams, connections that are just ending.
+RESERVED_FILES = 32 + SPARE_THREADS
 
 data_option = click.option(
     "--data",
@@ -121,7 +126,39 @@ def show(data: Path) -> None:
 @click.option("--url", help="How the world reaches it, for the line that is shown.  [default: http://HOST:PORT]")
 @click.option("--name", help="Of a new witness: an empty folder is initialised first.")
 @click.option("--log", "logs", metavar="VKEY", multiple=True, help="A log to trust, as `staylog witness trust` does.")
-def serve(data: Path, host: str, port: int, url: str | None, name: str | None, logs: Sequence[str]) -> None:
+@click.option(
+    "--max-connections",
+    type=click.IntRange(4, 4096),
+    default=MAX_CONNECTIONS,
+    show_default=True,
+    help="Connections at once; each has a thread. A full witness ends the one that has waited for its client longest.",
+)
+@click.option(
+    "--max-connections-per-address",
+    type=click.IntRange(1, 4096),
+    default=MAX_PER_ADDRESS,
+    show_default=True,
+    help="Of one IPv4 address or IPv6 /64; four times as many of a /48.",
+)
+@click.option(
+    "--trusted-proxies",
+    metavar="NETWORK,...",
+    default="",
+    envvar="STAYLOG_WITNESS_TRUSTED_PROXIES",
+    show_envvar=True,
+    help="Addresses of the web server in front, which may have all the connections.",
+)
+def serve(
+    data: Path,
+    host: str,
+    port: int,
+    url: str | None,
+    name: str | None,
+    logs: Sequence[str],
+    max_connections: int,
+    max_connections_per_address: int,
+    trusted_proxies: str,
+) -> None:
     """Answer logs until Ctrl-C; requests under way are finished.
 
     Logs post to /add-checkpoint, anybody may read /<hex SHA-256 of a log's origin>/checkpoint; / is a page about the
@@ -139,18 +176,34 @@ def serve(data: Path, host: str, port: int, url: str | None, name: str | None, l
             raise Misconfigured("key_mismatch", f"the witness in {data} is {own}: its name cannot be changed")
         for log in trusted:
             trust_log(data, log)
+        proxies = parse_proxies(trusted_proxies)
+        for network in too_wide(proxies):
+            click.echo(f"warning: trusted proxies include {network}: no address has a bound of its own", err=True)
+        connections = connections_allowed(max_connections, reserved=RESERVED_FILES, least=4)
         running = Witness(data)
         try:
-            _serve(running, host, port, url)
+            server = _server(
+                running,
+                host,
+                port,
+                url,
+                connections=connections,
+                per_address=max_connections_per_address,
+                proxies=proxies,
+            )
+            _serve(running, server)
         finally:
             running.close()
 
 
-def _serve(running: Witness, host: str, port: int, url: str | None) -> None:
+def _server(running: Witness, host: str, port: int, url: str | None, **bounds: Any) -> WitnessServer:
     try:
-        server = WitnessServer(running, host, port, url)
+        return WitnessServer(running, host, port, url, **bounds)
     except OSError as error:
         raise Misconfigured("settings_invalid", f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+
+
+def _serve(running: Witness, server: WitnessServer) -> None:
     with server, _until_told(server.shutdown):
         click.echo(f"Witness {running.verifier.name} listens on {server.listens_on}")
         click.echo(f"Its line in a tlog-policy:\n  {policy_line(running.verifier, server.url)}")

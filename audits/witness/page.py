@@ -48,13 +48,15 @@ def policy_line(witness: Verifier, url: str) -> str:
     return f"witness {short if short not in ('', 'none') else 'witness'} {witness} {url}"
 
 
-def figures(outcomes: Mapping[str, int], logs: Logs) -> str:
+def figures(outcomes: Mapping[str, int], refused: Mapping[str, int], logs: Logs) -> str:
     known = [(f'origin="{_escape(origin)}"', latest) for origin, latest in logs if latest]
     answers = [(f'code="{code}"', number) for code, number in sorted(outcomes.items())]
+    ended = [(f'reason="{reason}"', number) for reason, number in sorted(refused.items())]
     sizes = [(label, latest.checkpoint.size) for label, latest in known]
     times = [(label, latest.timestamp) for label, latest in known]
     return (
         _metric("answers_total", "counter", "What was answered, by code", answers)
+        + _metric("connections_refused_total", "counter", "Connections refused or ended, by reason", ended)
         + _metric("log_size", "gauge", "The size of each log that was cosigned last", sizes)
         + _metric("log_cosigned_seconds", "gauge", "When that was, in seconds since 1970", times)
     )

@@ -1,6 +1,6 @@
 """What comes on a connection of a witness, one request after the other: read within its limits, answered, and sent.
 
-A request has so many bytes, and a deadline for all of them.
+A request has so many bytes, in its head and in its body, and a deadline for all of them.
 """
 
 import io
@@ -9,6 +9,7 @@ import socket
 import time
 import traceback
 from contextlib import suppress
+from http.client import LineTooLong
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -19,6 +20,10 @@ from ledger.log.note import MAX_CHARACTERS
 MAX_BYTES = MAX_CHARACTERS + 4096
 # What is read and thrown away of a body that is too long, so that its sender gets to read the answer.
 MAX_THROWN_AWAY = 1 << 20
+# Of the request line, and of all header lines, of which the library takes 100.
+MAX_LINE, MAX_HEAD = 8 * 1024, 16 * 1024
+# After an answer that did not wait for what else is sent: it is read and thrown away, so that the answer arrives.
+LINGER_SECONDS = 1.0
 METHODS = "GET, POST"
 
 _LENGTH = re.compile(r"[0-9]{1,15}")
@@ -34,25 +39,38 @@ class RequestHandler(BaseHTTPRequestHandler):
         super().setup()
         self.rfile.close()
         self._bytes = _Deadline(self.connection)
-        self._reader = io.BufferedReader(self._bytes)
+        self._reader = _Reader(self._bytes)
         self.rfile = self._reader
 
     def handle_one_request(self) -> None:
-        began = time.monotonic()
         self.close_connection = True
+        self.server.waits(self.connection)
         with self.server.idle(self.connection) as going_on:
-            if not going_on or not self._comes(began):
+            if not going_on or not self._comes():
                 return
-        self._bytes.until = began + self.server.seconds
+        self._bytes.until = time.monotonic() + self.server.seconds
+        self._reader.left = MAX_LINE + MAX_HEAD
         super().handle_one_request()
 
-    def _comes(self, began: float) -> bool:
-        """Whether there is a request. It may become crowded while one waits for it."""
-        while (left := began + self.server.patience() - time.monotonic()) > 0:
-            self._bytes.until = time.monotonic() + min(left, self.server.crowded_seconds / 4)
-            with suppress(TimeoutError):
-                return bool(self._reader.peek(1))
-        return False
+    def parse_request(self) -> bool:
+        if len(vars(self)["raw_requestline"]) > MAX_LINE:
+            self.command = self.requestline = self.request_version = ""
+            self.send_error(414)
+            return False
+        return super().parse_request()
+
+    def log_error(self, *_: Any) -> None:
+        """The library's word for a head that did not come in time; the connection ends without an answer."""
+        self.server.count_refused("request_timeout")
+
+    def _comes(self) -> bool:
+        """Whether there is a request."""
+        self._bytes.until = time.monotonic() + self.server.seconds
+        try:
+            return bool(self._reader.peek(1))
+        except TimeoutError:
+            self.server.count_refused("idle")
+            return False
 
     def _respond(self) -> None:
         body = self._body()
@@ -61,11 +79,13 @@ class RequestHandler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._send(body)
             return
+        self.server.works(self.connection)
         try:
             answer = self.server.respond(self.command, self.path.partition("?")[0], body)
         except Exception:
             traceback.print_exc()
             answer = refusal(500, "internal_error", "this is an error of the witness, and not yours")
+        self.server.waits(self.connection)
         self._send(answer)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _respond  # noqa: N815
@@ -86,6 +106,7 @@ class RequestHandler(BaseHTTPRequestHandler):
         try:
             body = self._reader.read(length)
         except TimeoutError:
+            self.server.count_refused("request_timeout")
             why = f"a request must be here within {self.server.seconds:g} seconds: send it again"
             return refusal(408, "request_timeout", why)
         if len(body) < length:
@@ -120,18 +141,43 @@ class RequestHandler(BaseHTTPRequestHandler):
         return going_on
 
     def send_error(self, code: int, message: str | None = None, _explain: str | None = None) -> None:
-        """What the library refuses by itself: a method that is not above, or what is not HTTP."""
+        """What the library refuses by itself: a method that is not above, a head that is too long, or no HTTP."""
         self.close_connection = True
         if code == 501:
             self._send(refusal(405, "method_not_allowed", f"use {METHODS}", Allow=METHODS))
+        elif code == 414:
+            self._refuse(code, "url_too_long", f"a request line has at most {MAX_LINE} bytes")
+        elif code == 431:
+            self._refuse(code, "head_too_large", f"a head has at most {MAX_HEAD} bytes and 100 lines")
         else:
             self._send(refusal(code, "request_malformed", message or "this is not HTTP as it is spoken here"))
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        self.server.count_refused(code)
+        self._send(refusal(status, code, message))
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+        self._bytes.until = time.monotonic() + LINGER_SECONDS
+        self._throw_away(MAX_THROWN_AWAY)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the library's name)
         pass
 
     def version_string(self) -> str:
         return "staylog-witness"
+
+
+class _Reader(io.BufferedReader):
+    """Of the head it reads `left` bytes and one more. `readline` raises LineTooLong when they are used up."""
+
+    left = 0
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        if self.left < 0:
+            raise LineTooLong("header line")
+        line = super().readline(min(self.left + 1, size if size and size > 0 else self.left + 1))
+        self.left -= len(line)
+        return line
 
 
 class _Deadline(io.RawIOBase):

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from audits.witness.http import Answer, BoundedServer, refusal
 from audits.witness.judge import NotCosigned, Witness
@@ -19,8 +20,11 @@ _MONITORING = re.compile(r"/([0-9a-f]{64})/checkpoint")
 class WitnessServer(BoundedServer):
     """`url` is how the world reaches it; what it tells of itself names that."""
 
-    def __init__(self, witness: Witness, host: str = "127.0.0.1", port: int = 0, url: str | None = None) -> None:
-        super().__init__(host, port, self._respond, RequestHandler)
+    def __init__(
+        self, witness: Witness, host: str = "127.0.0.1", port: int = 0, url: str | None = None, **bounds: Any
+    ) -> None:
+        """`bounds` are those of `BoundedServer`."""
+        super().__init__(host, port, self._respond, RequestHandler, **bounds)
         self.witness = witness
         self.url = (url or self.listens_on).rstrip("/")
 
@@ -43,10 +47,13 @@ class WitnessServer(BoundedServer):
         if log := _MONITORING.fullmatch(path):
             return "GET", lambda: self._monitored(log[1])
         if path == "/metrics":
-            return "GET", lambda: Answer(200, "metrics", figures(self.outcomes(), self.witness.logs()), FIGURES)
+            return "GET", self._figures
         if path == "/":
             return "GET", lambda: Answer(200, "page", page(self.witness.verifier, self.url, self.witness.logs()))
         return "GET", lambda: refusal(404, "not_found", f"there is nothing here; logs post to {self.url}/{PATH}")
+
+    def _figures(self) -> Answer:
+        return Answer(200, "metrics", figures(self.outcomes(), self.refused(), self.witness.logs()), FIGURES)
 
     def _monitored(self, log: str) -> Answer:
         note = self.witness.checkpoint(log)

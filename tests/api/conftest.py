@@ -12,10 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from api.app import create_app
-from api.server import config
+from api.server import Server, config
 from ledger.folder import Ledger, init_folder, open_ledger
 from ledger.log.drafts import make_draft
 from ledger.settings import Settings
@@ -86,10 +85,10 @@ def make_ledger(folder: Path, database_url: str | None = None) -> Ledger:
     return open_ledger(settings)
 
 
-def serve(ledger: Ledger, **options: Any) -> tuple[uvicorn.Server, Thread, int]:
+def serve(ledger: Ledger, **options: Any) -> tuple[Server, Thread, int]:
     """Without limits by address, unless told: all tests come from one."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(config(create_app(ledger, BASE, **{"limits": False, **options}), "127.0.0.1", 0))
+    server = Server(config(create_app(ledger, BASE, **{"limits": False, **options}), "127.0.0.1", 0))
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     deadline = monotonic() + 20

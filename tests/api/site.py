@@ -11,14 +11,13 @@ from typing import Any
 
 import httpx
 import rfc8785
-import uvicorn
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from nacl.signing import SigningKey
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.app import create_app
 from api.codes import CODES
-from api.server import config
+from api.server import Server, config
 from ledger.canon import base58, multikey
 from ledger.folder import Ledger
 from ledger.identity.issuers import trust
@@ -133,7 +132,7 @@ def serving(
     prepare(running)
     app = create_app(running.ledger, DOMAIN, **{"limits": False, **options})
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(config(app, "127.0.0.1", 0))
+    server = Server(config(app, "127.0.0.1", 0))
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     until(lambda: server.started, 20)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from api.clients import BOOKINGS, READS, REVIEWS, client, limit_of, parse_proxies
+from api.clients import BOOKINGS, READS, REVIEWS, client, limit_of
 from ledger import policy
 from ledger.errors import Misconfigured
+from ledger.net.addresses import parse_proxies
 from ledger.reviews.admission import REVIEWS_PER_PERSON, UNCONFIRMED_PER_PERSON
 from ledger.reviews.callback import CALLBACKS_PER_TARGET
 from ledger.reviews.claims import CLAIMS_PER_PERSON

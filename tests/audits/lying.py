@@ -14,10 +14,9 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from api.app import create_app
-from api.server import config
+from api.server import Server, config
 from ledger.canon.times import parse_time
 from ledger.identity.issuers import trust
 from ledger.log.drafts import Draft, make_draft
@@ -40,7 +39,7 @@ def shown(running: Running) -> Iterator[Site]:
     """The service of a ledger that is open; it closes it."""
     listener = socket.create_server(("127.0.0.1", 0))
     outside = Neighbourhood(running.settings.data)
-    server = uvicorn.Server(config(create_app(running.ledger, DOMAIN, limits=False), "127.0.0.1", 0))
+    server = Server(config(create_app(running.ledger, DOMAIN, limits=False), "127.0.0.1", 0))
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     until(lambda: server.started, 20)

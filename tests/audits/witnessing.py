@@ -8,6 +8,7 @@ from hashlib import sha256
 from http.client import HTTPConnection
 from pathlib import Path
 from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 from nacl.signing import SigningKey
@@ -77,13 +78,14 @@ def witness_running(
     key: SigningKey | None = None,
     on_step: Step = quiet,
     port: int = 0,
+    **bounds: Any,
 ) -> Iterator[Running]:
     """A witness that answers on 127.0.0.1 until the end of the block. Its key follows from its name unless one is given;
     in the same folder it goes on where it was."""
     make_witness(folder, name, logs, key)
     witness = Witness(folder, clock, on_step)
     try:
-        server = WitnessServer(witness, port=port)
+        server = WitnessServer(witness, port=port, **bounds)
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

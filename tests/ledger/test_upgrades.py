@@ -9,11 +9,10 @@ from threading import Thread
 
 import httpx
 import pytest
-import uvicorn
 from click.testing import CliRunner
 
 from api.app import create_app
-from api.server import config
+from api.server import Server, config
 from audits import entry_differs
 from audits.receipts import verify_receipt
 from audits.verify import verify_answer
@@ -84,7 +83,7 @@ def test_an_earlier_folder_serves_and_audits(earlier: EarlierFolder) -> None:
 @contextmanager
 def serving(ledger: Ledger) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(config(create_app(ledger, limits=False), "127.0.0.1", 0))
+        server = Server(config(create_app(ledger, limits=False), "127.0.0.1", 0))
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         until(lambda: server.started, 20)

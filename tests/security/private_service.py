@@ -17,11 +17,11 @@ def main() -> None:
     os.urandom = Random(given["seed"]).randbytes
 
     from api.app import create_app
-    from api.clients import parse_proxies
     from api.server import run
     from ledger.canon.times import parse_time
     from ledger.folder import init_folder, open_ledger
     from ledger.identity.issuers import trust
+    from ledger.net.addresses import parse_proxies
     from ledger.settings import Settings
 
     def clock() -> datetime:

@@ -5,23 +5,23 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from pathlib import Path
 from random import Random
-from threading import Barrier, Event, Thread, Timer
+from threading import Barrier, Event, Semaphore, Thread, Timer
 from urllib.parse import urlsplit
 
 import pytest
 
 from audits.witness.folder import CHECKPOINTS, LOGS, init
-from audits.witness.http import MAX_CONNECTIONS, TEXT, Answer, BoundedServer
-from audits.witness.requests import MAX_BYTES, MAX_THROWN_AWAY, RequestHandler
+from audits.witness.http import MAX_CONNECTIONS, MAX_PER_ADDRESS, TEXT, Answer, BoundedServer
+from audits.witness.requests import MAX_BYTES, MAX_LINE, MAX_THROWN_AWAY, RequestHandler
 from ledger.canon import base64
 from ledger.log.add_checkpoint import SIZE_TYPE, AddCheckpoint, monitoring_path, parse_size
 from ledger.log.cosignature import cosignatures
 from ledger.log.note import Note
 from ledger.log.policy import Policy
+from ledger.net.addresses import parse_proxies
 from tests.audits.witnessing import NOW, Log, Running, witness_running
 from tests.ledger.log.worked_example import EXAMPLE, LEAVES, LOG_KEY, TREE, WITNESS, WITNESS_KEY
 from tests.ledger.log.worked_example import LOG as EXAMPLE_LOG
@@ -41,9 +41,9 @@ def status(running: Running, request: str) -> int:
     return running.post(request)[0]
 
 
-def connect(running: Running) -> socket.socket:
+def connect(running: Running, source: str | None = None) -> socket.socket:
     address = urlsplit(running.url)
-    return socket.create_connection((address.hostname, address.port), 10)
+    return socket.create_connection((address.hostname, address.port), 10, (source, 0) if source else None)
 
 
 def said(connection: socket.socket) -> str:
@@ -247,38 +247,84 @@ def test_slow_clients_are_left_behind(running: Running) -> None:
     trickling.close()
 
 
-def test_only_so_many_at_once(running: Running) -> None:
-    crowd = [connect(running) for _ in range(MAX_CONNECTIONS)]
-    late = connect(running)
-    answer = said(late)
-    assert answer.startswith("HTTP/1.1 503 ")
-    assert "Retry-After: 5" in answer
-    assert "\r\n\r\nbusy: " in answer
+def test_refuses_when_all_connections_are_being_answered(tmp_path: Path) -> None:
+    reached, go_on = Semaphore(0), Event()
+
+    def wait(step: str) -> None:
+        if step == "written":
+            reached.release()
+            go_on.wait(10)
+
+    logs = [Log(f"log.example/{number}") for number in range(2)]
+    with witness_running(tmp_path, logs=[each.verifier for each in logs], on_step=wait, connections=2) as running:
+        asking = [Thread(target=status, args=(running, each.request(0, 3))) for each in logs]
+        for each in asking:
+            each.start()
+        assert all(reached.acquire(timeout=10) for _ in asking)
+        answer = said(connect(running))
+        go_on.set()
+        for each in asking:
+            each.join()
+        assert answer.startswith("HTTP/1.1 503 ")
+        assert "Retry-After: 5" in answer
+        assert "\r\n\r\nbusy: " in answer
+        until(lambda: len(running.server._bounds) == 0)
+        figures = running.get("/metrics")[2]
+    assert 'answers_total{code="busy"} 1\n' in figures
+    assert 'connections_refused_total{reason="too_many_connections"} 1\n' in figures
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nx"])
+def test_connections_that_wait_for_their_client_keep_none_out(running: Running, sent: bytes) -> None:
+    """More of them than there is room for; the oldest are ended."""
+    crowd = []
+    for _ in range(3 * MAX_PER_ADDRESS):
+        crowd.append(connect(running))
+        crowd[-1].sendall(sent)
+    assert status(running, LOG.request(0, 3)) == 200
+    assert crowd[0].recv(100) == b""
+    figures = running.get("/metrics")[2]
+    assert running.server.refused()["evicted"] >= 2 * MAX_PER_ADDRESS
+    assert 'connections_refused_total{reason="evicted"} ' in figures
     for each in crowd:
         each.close()
-    for _ in range(500):
-        # Who is turned away before it has asked may find the connection broken.
-        with suppress(OSError, HTTPException):
-            answered, _, figures = running.get("/metrics")
-            if answered == 200:
-                break
-        time.sleep(0.01)
-    assert 'code="busy"} ' in figures
 
 
-def test_those_who_say_nothing_lock_nobody_out(running: Running) -> None:
-    """Also those who came before it was crowded."""
-    running.server.crowded_seconds = 0.4
-    few = [connect(running) for _ in range(2)]
-    time.sleep(0.5)
-    began = time.monotonic()
-    crowd = [connect(running) for _ in range(MAX_CONNECTIONS - len(few))]
-    until(lambda: running.server._taken > MAX_CONNECTIONS - len(few))
-    until(lambda: running.server._taken <= MAX_CONNECTIONS // 2)
-    assert time.monotonic() - began < 10
-    assert status(running, LOG.request(0, 3)) == 200
-    for each in (*few, *crowd):
+def test_one_address_does_not_end_the_connections_of_another(running: Running) -> None:
+    mine = connect(running)
+    crowd = [connect(running, "127.0.0.9") for _ in range(3 * MAX_PER_ADDRESS)]
+    until(lambda: running.server.refused().get("evicted", 0) == 2 * MAX_PER_ADDRESS)
+    mine.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+    assert said(mine).startswith("HTTP/1.1 200 ")
+    for each in crowd:
         each.close()
+
+
+def test_a_trusted_proxy_may_have_all_connections(tmp_path: Path) -> None:
+    with witness_running(tmp_path, proxies=parse_proxies("::ffff:127.0.0.0/104")) as running:
+        crowd = [connect(running) for _ in range(MAX_CONNECTIONS)]
+        until(lambda: len(running.server._bounds) == MAX_CONNECTIONS)
+        assert running.server.refused() == {}
+        for each in crowd:
+            each.close()
+
+
+def test_bounds_the_head_of_a_request(running: Running) -> None:
+    lines = b"".join(b"x-%d: %b\r\n" % (number, b"a" * 1000) for number in range(40))
+    cases = [
+        (b"GET /" + b"a" * MAX_LINE + b" HTTP/1.1\r\n\r\n", "414", "url_too_long"),
+        (b"GET / HTTP/1.1\r\n" + lines + b"\r\n", "431", "head_too_large"),
+        (b"GET / HTTP/1.1\r\nx: " + b"a" * 10**6, "431", "head_too_large"),
+        (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 101 + b"\r\n", "431", "head_too_large"),
+    ]
+    for sent, expected, code in cases:
+        connection = connect(running)
+        connection.sendall(sent)
+        answer = said(connection)
+        assert answer.startswith(f"HTTP/1.1 {expected} ")
+        assert f"\r\n\r\n{code}: " in answer
+    assert running.server.refused() == {"url_too_long": 1, "head_too_large": 3}
+    assert status(running, LOG.request(0, 3)) == 200
 
 
 def test_a_thread_that_cannot_be_had_keeps_no_place(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +335,7 @@ def test_a_thread_that_cannot_be_had_keeps_no_place(running: Running, monkeypatc
         patched.setattr("socketserver.threading.Thread.start", start)
         for _ in range(MAX_CONNECTIONS + 1):
             assert said(connect(running)).startswith("HTTP/1.1 503 ")
-    assert running.server._taken == 0
+    assert len(running.server._bounds) == 0
     assert status(running, LOG.request(0, 3)) == 200
 
 
@@ -352,7 +398,8 @@ def test_forks_at_the_same_time(tmp_path: Path) -> None:
     histories = [Log(origin, 40, name, 3) for origin in origins for name in ("", "x", "y")]
     submitters = 12
     barrier = Barrier(submitters)
-    with witness_running(tmp_path, logs=[Log(each).verifier for each in origins], clock=lambda: NOW) as running:
+    watched = [Log(each).verifier for each in origins]
+    with witness_running(tmp_path, logs=watched, clock=lambda: NOW, per_address=None) as running:
 
         def submit(number: int) -> list[tuple[Log, int]]:
             """What was cosigned for this submitter, who grows its history as it is told to."""

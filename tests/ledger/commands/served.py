@@ -11,11 +11,10 @@ from threading import Thread
 from typing import Any
 
 import pytest
-import uvicorn
 from click.testing import CliRunner, Result
 
 from api.app import create_app
-from api.server import config
+from api.server import Server, config
 from ledger.canon import multikey
 from ledger.cli import main
 from ledger.clock import utc_now
@@ -111,7 +110,7 @@ def serving(folder: Path, authority: Authority) -> Iterator[Place]:
             draft = trust(ledger.issuers(), role, IDV, [ISSUER.multikey], None)
             assert draft is not None
             ledger.sequencer.append([draft])
-        server = uvicorn.Server(config(create_app(ledger, limits=False), "127.0.0.1", 0))
+        server = Server(config(create_app(ledger, limits=False), "127.0.0.1", 0))
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         until(lambda: server.started, 20)
