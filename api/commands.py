@@ -31,6 +31,7 @@ from ledger.settings import CLOCK_BOUND, DEFAULT_HOST, DEFAULT_PORT, Settings, c
     default=1024,
     show_default=True,
     envvar="STAYLOG_MAX_CONNECTIONS",
+    show_envvar=True,
     help="Connections at once; fewer where the limit of open files leaves no room for them beside the database.",
 )
 @click.option(
@@ -39,6 +40,7 @@ from ledger.settings import CLOCK_BOUND, DEFAULT_HOST, DEFAULT_PORT, Settings, c
     default=128,
     show_default=True,
     envvar="STAYLOG_MAX_CONNECTIONS_PER_ADDRESS",
+    show_envvar=True,
     help="Of one IPv4 address or IPv6 /64; four times as many of a /48. Not for trusted proxies, nor with --no-limits.",
 )
 @click.option(
@@ -47,6 +49,7 @@ from ledger.settings import CLOCK_BOUND, DEFAULT_HOST, DEFAULT_PORT, Settings, c
     default=60,
     show_default=True,
     envvar="STAYLOG_IDLE_SECONDS",
+    show_envvar=True,
     help="For how long a connection is kept that has no request. Longer than a proxy in front keeps its own.",
 )
 @click.option(

@@ -24,6 +24,8 @@ from ledger.net.connection_bounds import ConnectionBounds, Full
 
 # Requests sent before the first of them is answered. Browsers and clients send none.
 MOST_PIPELINED = 8
+# Bytes of a body at once by which it can be told from one that trickles.
+PROGRESS = 1024
 
 
 class Phase(Enum):
@@ -197,6 +199,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._content += len(body)
+        if len(body) >= PROGRESS and not self.pipeline:
+            # What comes well is given up last.
+            self.guard.bounds.wait(self)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -212,6 +217,10 @@ class GuardedProtocol(HttpToolsProtocol):
             self._enter(Phase.REST)
         elif self._phase is Phase.ANSWER and self._is_answered:
             self._enter(Phase.REQUEST)
+        elif self._phase in (Phase.HEAD, Phase.BODY):
+            # The rest of the next request was not waited for until now.
+            self._enter(self._phase)
+            self.guard.bounds.wait(self)
 
     def send_400_response(self, msg: str) -> None:
         """Called when parsing fails: by what is not HTTP, or by one of our refusals."""
@@ -251,7 +260,7 @@ class GuardedProtocol(HttpToolsProtocol):
         ever to send what it has."""
         unread = self.transport.get_write_buffer_size()
         if unread > self.unread:
-            start = max(now + self.limits.grace, self._read_by) if self.unread == 0 else self._read_by
+            start = self._read_by if self.unread else now + self.limits.grace
             self._read_by = start + (unread - self.unread) / self.limits.bytes_per_second
         self.unread = unread
         if unread and now > self._read_by:

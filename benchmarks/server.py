@@ -1,6 +1,7 @@
-"""A server in a process of its own: `python -m benchmarks.server ours DATA` or `... bare WITHOUT_PROOF FULL_PROOF`.
+"""A server in a process of its own: `python -m benchmarks.server ours DATA`, `... plain DATA` or
+`... bare WITHOUT_PROOF FULL_PROOF`.
 
-Both sides run under uvicorn as `staylog serve` sets it up. The process says where it listens, then answers each
+All but `plain` run under uvicorn as `staylog serve` sets it up. The process says where it listens, then answers each
 line on stdin with the CPU seconds it has used so far, and ends with its stdin.
 """
 
@@ -11,12 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
+import uvicorn
 from litestar import Litestar, MediaType, get
 
 from api.app import create_app
+from api.listener import BACKLOG
 from api.server import Server, config, spare_the_collector
+from api.socket_limits import LEAST_CONNECTIONS, RESERVED_FILES, SocketLimits
 from ledger.folder import open_ledger
 from ledger.net.addresses import parse_proxies
+from ledger.net.descriptors import connections_allowed
 from ledger.settings import Settings
 
 
@@ -41,16 +46,30 @@ def bare(without_proof: str, full_proof: str) -> Litestar:
 
 
 def main(side: str, *arguments: str) -> None:
-    sides: dict[str, Callable[..., Litestar]] = {"ours": ours, "bare": bare}
+    sides: dict[str, Callable[..., Litestar]] = {"ours": ours, "plain": ours, "bare": bare}
     app = sides[side](*arguments)
     spare_the_collector()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = Server(config(app, *listener.getsockname()))
+    with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as listener:
+        host, port = listener.getsockname()
+        server = _plain(app, port) if side == "plain" else _guarded(app, host, port)
         Thread(target=_report, args=(server,), daemon=True).start()
         server.run(sockets=[listener])
 
 
-def _report(server: Server) -> None:
+def _guarded(app: Litestar, host: str, port: int) -> Server:
+    """As `staylog serve` does it."""
+    wanted = SocketLimits().connections
+    allowed = connections_allowed(wanted, reserved=RESERVED_FILES, least=LEAST_CONNECTIONS)
+    return Server(config(app, host, port, SocketLimits(connections=allowed), parse_proxies("127.0.0.1")))
+
+
+def _plain(app: Litestar, port: int) -> uvicorn.Server:
+    """uvicorn without our bounds, for `benchmarks.floods`."""
+    print(f"uvicorn listens on http://127.0.0.1:{port}", flush=True)
+    return uvicorn.Server(uvicorn.Config(app, loop="uvloop", ws="none", log_level="error", access_log=False))
+
+
+def _report(server: uvicorn.Server) -> None:
     for _ in sys.stdin:
         print(time.process_time(), flush=True)
     server.should_exit = True

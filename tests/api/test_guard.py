@@ -272,3 +272,18 @@ def test_ends_what_it_cannot_answer() -> None:
             assert answer(connection) == (200, "waited")
             connection.sendall(b"lo HTTP/1.1\r\nHost: a\r\n\r\n")
             assert answer(connection) == (200, "hello")
+
+
+def test_a_second_request_that_does_not_come_keeps_no_place() -> None:
+    """It begins while the first is being answered; afterwards it can be given up like any other."""
+    with guarded(connections=4, per_address=4, head=LONG, grace=LONG) as server:
+        count = counting("evicted")
+        begun = HELLO.replace(b"hello", b"wait") + b"GET /hel", HELLO.replace(b"hello", b"wait") + POST
+        crowd = [server.connect(sent=begun[number % 2]) for number in range(4)]
+        until(lambda: len(server.server.server_state.tasks) == 4, 10)
+        server.go_on.set()
+        assert [answer(each) for each in crowd] == [(200, "waited")] * 4
+        assert server.ask() == (200, "hello")
+        assert count() == 1
+        for each in crowd:
+            each.close()
