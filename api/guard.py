@@ -40,7 +40,8 @@ class Phase(Enum):
 
 
 class Guard:
-    """All connections of a server, and their bounds. Used by the event loop's thread alone; `watch` starts it."""
+    """All connections of a server, and their bounds. It looks at them from the first one on, until there is none. Used
+    by the event loop's thread alone."""
 
     def __init__(self, limits: SocketLimits, proxies: Sequence[Network] = ()) -> None:
         self.limits = limits
@@ -67,16 +68,17 @@ class Guard:
         CONNECTIONS.set(len(self._open))
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Before anything that could fail.
+        self._timer = loop.call_later(self.limits.sweep, self._sweep, loop) if self._open else None
         now, unread = loop.time(), 0
         for connection in list(self._open):
             connection.check(now)
             unread += connection.unread
         if unread > self.limits.unread_bytes:
             self._drop_unread(unread)
-        self._timer = loop.call_later(self.limits.sweep, self._sweep, loop) if self._open else None
 
     def _drop_unread(self, unread: int) -> None:
-        """Memory is bounded: the largest answers that nobody reads go first."""
+        """Memory is bounded: the largest of the answers that are not read go first."""
         for connection in sorted(self._open, key=lambda each: each.unread, reverse=True):
             if unread <= self.limits.unread_bytes:
                 break
@@ -169,7 +171,7 @@ class GuardedProtocol(HttpToolsProtocol):
             if self._head > self.limits.head_bytes:
                 self._refuse(_URL if len(self.url) > self.limits.url_bytes else _HEAD)
         elif self._phase is Phase.BODY:
-            # Chunks of one byte, extensions of chunks and trailers: nobody needs more of it than there is content.
+            # Chunks of one byte, extensions of chunks, trailers: more of it than of content has no use.
             self._raw += size
             if self._raw - self._content > self.limits.head_bytes + self._content:
                 self._refuse(_OVERHEAD)

@@ -69,7 +69,7 @@ def test_an_unreadable_address_counts_as_one() -> None:
     assert bounds.enter(1, "/run/socket") == (None, 0)
 
 
-def test_nothing_is_kept_of_who_has_left() -> None:
+def test_forgets_connections_that_have_left() -> None:
     bounds: ConnectionBounds[int] = ConnectionBounds(2, 1)
     for number in range(100):
         bounds.enter(number, f"2001:db8:{number:x}::1")
