@@ -13,9 +13,11 @@ import uvicorn
 from litestar import Litestar
 from uvicorn.config import STARTUP_FAILURE
 
-from api.guard import Guard, GuardedConfig, GuardedProtocol, answer_of
+from api.guard import Guard, GuardedConfig
+from api.guarded_protocol import GuardedProtocol
 from api.listener import Listener, bind
 from api.socket_limits import LEAST_CONNECTIONS, RESERVED_FILES, SocketLimits
+from api.socket_refusals import answer_of
 from ledger.net.addresses import Network
 from ledger.net.descriptors import connections_allowed
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from api.guard import MOST_PIPELINED
+from api.guarded_protocol import MOST_PIPELINED
 from ledger.net.addresses import parse_proxies
 from tests.api.guarded import HELLO, LARGE, answer, ends, guarded
 from tests.waiting import until
