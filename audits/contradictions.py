@@ -71,6 +71,11 @@ def _falls(first: Placed, second: Placed) -> bool:
     return first.get("at") is not None and second.get("at") is not None and bool(second.get("at") < first.get("at"))
 
 
+def _seq_falls(first: Placed, second: Placed) -> bool:
+    are_heads = first.is_type("index_head") and second.is_type("index_head")
+    return are_heads and bool(second.get("seq") < first.get("seq"))
+
+
 def _not_named(first: Placed, second: Placed) -> bool:
     """The second entry names the place of the first, and that is not the review it means."""
     return second.get("review") == first.index and not _names(first, second)
@@ -99,6 +104,7 @@ def _other_issuer(first: Placed, second: Placed) -> bool:
 
 PAIRS: dict[str, Pair] = {
     "time_falls": _falls,
+    "index_seq_falls": _seq_falls,
     "review_id_reused": _same("review", "review_id"),
     "review_unknown": _not_named,
     "response_repeated": _same("response", "review"),

@@ -97,6 +97,7 @@ class Replayer:
             "map_root": replay.map.root().hex(),
             "origin": replay.origin,
             "last_at": replay.last_at,
+            "index_seq": replay.index_seq,
             "issuers": self.rules.trust.issuers,
             "days": self.daily.days,
             "breaks": self.breaks,
@@ -149,6 +150,7 @@ class Replayer:
         if self.appender.root().hex() != snapshot["root"]:
             raise NotStored("the tiles that were kept are not those of the entries")
         replay.origin, replay.last_at = snapshot["origin"], snapshot["last_at"]
+        replay.index_seq = snapshot["index_seq"]
         self.rules.trust.issuers = snapshot["issuers"]
         self.daily = Daily(snapshot["days"])
         self.breaks, self.ended = snapshot["breaks"], snapshot["ended"]

@@ -28,6 +28,7 @@ except ImportError:
 CATEGORIES = ("overall", "accuracy", "cleanliness", "communication", "value", "location")
 LEVELS, OUTCOMES = "guest_verified host_attested unconfirmed".split(), "conflict contradicted denied unanswered".split()
 LATER = dict.fromkeys(range(0x13439, 0x13440))  # of Unicode category Cf since version 15, whatever this Python knows
+SHOWN = "\t\n\u200c\u200d"  # of the categories Cc and Cf: layout, and letters of Persian words and emoji sequences
 DATE, TIME = '"[0-9]{4}-[0-9]{2}-[0-9]{2}"', '"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"'
 N, HASH = "(0|[1-9][0-9]{0,15})", '"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]="'  # whole numbers; base64 of 32 bytes
 RATINGS = '{"accuracy":R,"cleanliness":R,"communication":R,("location":R,)?"overall":R,"value":R}'
@@ -45,6 +46,7 @@ FORMS = {  # of entries: exactly the members of each type, each matching its pat
                "check_in": DATE, "check_out": DATE, "evidence": EVIDENCE, "level": f'"({"|".join(LEVELS)})"',
                "ratings": RATINGS.replace("R", "([1-4]([.]5)?|5)"), "repeat": "true|false", "text": f"null|{HASH}"},
     "response": {**OF_REVIEW, "text": HASH, "statement": HASH}, "map_head": {"at": TIME, "size": N, "root": HASH},
+    "index_head": {"at": TIME, "seq": N, "count": N, "root": HASH},
     "upgrade": {**OF_REVIEW, "level": '"guest_verified"', "evidence": EVIDENCE.replace(BOOKING, "stay_receipt")},
     "booking_check": {**OF_HOST, "outcome": f'"({"|".join(OUTCOMES)})"', "booking": HASH},
     "redaction": {**OF_REVIEW, "part": '"(text|response)"', "decision": HASH,
@@ -185,7 +187,7 @@ def read_event(event, host):
         opened = sha(b"\x05", unbase64(opening["salt"], 32), opening["text"].encode())
         fits = entry["type"] in ("review", "response") and entry["text"] == base64.b64encode(opened).decode()
         need(fits and len(opening) == 2 and opening["text"], f"the text of event {index} is not the committed one")
-        text = "".join(c for c in opening["text"].translate(LATER) if c == "\n" or category(c) not in ("Cc", "Cf"))
+        text = "".join(c for c in opening["text"].translate(LATER) if c in SHOWN or category(c) not in ("Cc", "Cf"))
     leaf = sha(b"\x00", event["entry"].encode())
     return {**entry, "index": index, "opened": text, "leaf": leaf, "own": sha(b"\x00", index.to_bytes(8), leaf)}
 

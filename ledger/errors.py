@@ -20,7 +20,8 @@
     │                          genesis_batch, batch_too_long, time_falls, map_head_size, map_head_not_last,
     │                          map_root_mismatch, foreign_event, index_order, review_id_reused, review_unknown,
     │                          response_repeated, response_late, upgrade_not_unconfirmed, redaction_of_nothing,
-    │                          redaction_repeated, issuer_untrusted, issuer_missing, issuer_changed
+    │                          redaction_repeated, issuer_untrusted, issuer_missing, issuer_changed,
+    │                          index_seq_falls
     ├── NotProved              a signature, proof or derived value does not hold: signer_unknown, signature_invalid,
     │                          origin_mismatch, cosignature_invalid, cosignature_time, cosignature_refused,
     │                          cosignature_unchecked, log_time_ahead,

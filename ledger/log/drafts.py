@@ -8,10 +8,12 @@ from typing import Any
 from ledger.canon import base64, jcs, multikey, strict_json
 from ledger.errors import BadEntry, Malformed
 from ledger.log.entries import MEMBERS, VRP_ARTIFACT, Entry, make_entry, parse_entry
-from ledger.log.openings import Opening, commitment
+from ledger.log.openings import Opening, commitment, is_blank
 
 # Written by the log itself, about itself.
 OWN_TYPES = {"genesis", "map_head"}
+# Readers know it, so that they need not be replaced when search is built; until then no ledger writes one.
+UNWRITTEN = "index_head"
 
 _ANY_TIME = "2000-01-01T00:00:00Z"
 _AT = b'"at":"%s"' % _ANY_TIME.encode()
@@ -104,6 +106,8 @@ def make_draft(
     feedback: Feedback | None = None,
 ) -> Draft:
     """A draft of an entry that would be well-formed, or BadEntry. The `keys` of an issuer are a list of multikeys."""
+    if type_ == UNWRITTEN:
+        raise BadEntry("entry_invalid", f"no ledger writes an {UNWRITTEN} entry: leave it out")
     pinned = None
     if type_ == "issuer":
         pinned = pin(members.get("keys"))
@@ -117,6 +121,8 @@ def make_draft(
         if "\0" in opening.text:
             # PostgreSQL has no such character.
             raise BadEntry("entry_invalid", f"the text of a {type_} may not have U+0000")
+        if is_blank(opening.text):
+            raise BadEntry("entry_invalid", f"the text of a {type_} is white space only: write null for a review")
     kept = {name: value for name, value in checked.members.items() if name != "at"}
     return Draft(type_, kept, checked.data, opening, key, pinned, salt, author, beside, feedback)
 

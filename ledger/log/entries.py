@@ -194,6 +194,7 @@ MEMBERS: dict[str, dict[str, Check]] = {
         "decision": check_hash,
         "at": check_time,
     },
+    "index_head": {"seq": check_integer, "count": check_integer, "root": check_hash, "at": check_time},
     "map_head": {"size": check_integer, "root": check_hash, "at": check_time},
 }
 

@@ -41,10 +41,22 @@ class Opening(NamedTuple):
 
 # Format characters since Unicode 15: a Python of before, and a browser of today, must display the same.
 _LATER = dict.fromkeys(range(0x13439, 0x13440))
+# Line ends and tabs are layout. The joiners are spelling: Persian words and emoji sequences need them.
+_KEPT = "\t\n\u200c\u200d"
+_WITHOUT_KEPT = str.maketrans(dict.fromkeys(_KEPT))
+# Unicode's property White_Space, as every version since 6.3 has it. `str.isspace` has U+001C to U+001F as well, and
+# JavaScript's `trim` has U+FEFF instead of U+0085; JavaScript's `\p{White_Space}` has exactly these.
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 
 def displayed(text: str) -> str:
-    """`text` without control (except line feed) and format characters, which can hide or reorder what people read."""
-    if text.isprintable() or text.replace("\n", "").isprintable():
+    """`text` without control and format characters, which can hide or reorder what people read. Tab, line feed, U+200C
+    and U+200D are kept."""
+    if text.isprintable() or text.translate(_WITHOUT_KEPT).isprintable():
         return text  # nearly every text; what is printable has neither
-    return "".join(c for c in text.translate(_LATER) if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf"))
+    return "".join(c for c in text.translate(_LATER) if c in _KEPT or unicodedata.category(c) not in ("Cc", "Cf"))
+
+
+def is_blank(text: str) -> bool:
+    """Whether `text` is empty or white space only: as a review's text that is none, as a response it is refused."""
+    return not text.strip(WHITE_SPACE)

@@ -32,8 +32,8 @@ class Replay:
     """Everything that follows from the entries: tree, host records, map. State grows with hosts and, unless `reviews`
     keeps them elsewhere, with reviews.
 
-    After two of the rules one can go on, a time that falls and a map head that does not follow: `on_break` is told of
-    these. `on_record` is told of each host's new record at the end of a batch.
+    After three of the rules one can go on, a time or the number of an index head that falls, and a map head that does
+    not follow: `on_break` is told of these. `on_record` is told of each host's new record at the end of a batch.
     """
 
     def __init__(
@@ -52,6 +52,8 @@ class Replay:
         self.map = HostMap()
         self.origin: str | None = None
         self.last_at = ""
+        # Of the newest index_head.
+        self.index_seq = 0
         self.batch = 0
         self._touched: set[str] = set()
         self._on_break = on_break
@@ -112,6 +114,8 @@ class Replay:
             self.origin = entry.members["origin"]
         elif index == 1:
             raise BrokenRule("genesis_batch", "the first batch must be the genesis and its map head")
+        if entry.type == "index_head":
+            self._follow_index(index, entry.members["seq"])
         self.batch += 1
         if self.batch > MAX_BATCH:
             raise BrokenRule("batch_too_long", f"more than {MAX_BATCH} entries before a map head")
@@ -121,6 +125,13 @@ class Replay:
                 self.hosts[host] = HostFold(host, reviews=self.reviews)
             self.hosts[host].add(index, entry)
             self._touched.add(host)
+
+    def _follow_index(self, index: int, seq: int) -> None:
+        if seq < self.index_seq:
+            what = f"the index head at {index} has seq {seq}, and one before it has {self.index_seq}"
+            self._on_break(index, BrokenRule("index_seq_falls", what))
+        else:
+            self.index_seq = seq
 
     def _close_batch(self, index: int, entry: Entry) -> None:
         if entry.members["size"] != index:

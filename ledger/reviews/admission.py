@@ -21,7 +21,7 @@ from ledger.identity.credentials import Chosen
 from ledger.identity.did import is_offline
 from ledger.identity.sealing import seal
 from ledger.log.drafts import Author, Draft, Feedback, make_draft
-from ledger.log.openings import SALT_SIZE, Opening, commitment
+from ledger.log.openings import SALT_SIZE, Opening, commitment, is_blank
 from ledger.log.sequencer import Integrated
 from ledger.reviews import evidence, guests, pending, stays, verification
 from ledger.reviews.desk import Desk, counted
@@ -220,8 +220,9 @@ def _draft(desk: Desk, submission: Submission, guest: Guest, shown: Shown | None
 
 
 def review_draft(desk: Desk, members: Mapping[str, Any], text: str | None, **options: Any) -> Draft:
-    """A review with a new id, whether it is a repeated one, which the sequencer knows, and its text."""
-    opening = Opening(text, desk.random(SALT_SIZE)) if text else None
+    """A review with a new id, whether it is a repeated one, which the sequencer knows, and its text. White
+    space only is none."""
+    opening = None if text is None or is_blank(text) else Opening(text, desk.random(SALT_SIZE))
     given = {
         "review_id": "rev-" + b32encode(desk.random(16)).decode().rstrip("=").lower(),
         **members,

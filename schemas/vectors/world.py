@@ -118,7 +118,7 @@ def tell() -> Story:
         COTTAGE,
         ("rose-cottage", "2026-05-01", "2026-05-04"),
         (5, 5, 5, 5, 5, 5),
-        "Second visit. The stove was laid again, and the roses are out: 🌹.",
+        "Second visit. The stove was laid again, and the roses are out: 🌹.\n\tخانه می\u200cآرام. 👩\u200d🌾",
         repeat=True,
     )
     story.check(HARBOUR, "denied")
@@ -132,6 +132,7 @@ def tell() -> Story:
         since="2026-05-02T00:00:00Z",
     )
     story.publish("2026-05-04T12:00:00Z")
+    story.add("index_head", seq=1, count=0, root=_hash(b"an invented index of no listings"))
     story.publish("2026-05-05T12:00:00Z")
     return story
 

@@ -77,6 +77,9 @@ CASES = [
         fields=("review_id",),
     ),
     Case("schema_invalid", "an empty response", answered(text=""), fields=("response_text",)),
+    Case(
+        "schema_invalid", "a response of white space", answered(text="\u3000\n \u2028\x85"), fields=("response_text",)
+    ),
     Case("rating_out_of_range", "6 stars", rated(overall=6), fields=("ratings.overall",)),
     Case("rating_out_of_range", "half a star", rated(value=0.5), fields=("ratings.value",)),
     Case("rating_out_of_range", "4.3 stars", rated(location=4.3), fields=("ratings.location",)),

@@ -3,17 +3,25 @@
 import json
 from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from audits import broken_rules
+from audits.audit import Audit, Options
 from audits.evidence import Audited
+from audits.mirror import Mirror
+from audits.source import FolderSource
+from audits.state import opened
 from ledger.canon import jcs
+from ledger.canon.times import format_time
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.drafts import make_draft
+from ledger.log.entries import make_entry
 from ledger.log.replay import MAX_BATCH
 from ledger.log.tiles import TileTree
+from tests.audits.bent import Bent
 from tests.audits.convicting import DECLARED, audit, convict_here, shows
 from tests.audits.forger import HASH, TRUST, VOUCHER, Forger, genesis
 from tests.ledger.log.test_entries import VALID
@@ -116,6 +124,17 @@ def earlier_time(forger: Forger, writer: Writer) -> int:
     return index
 
 
+def index_heads(*seqs: int) -> Lie:
+    def lie(forger: Forger, _writer: Writer) -> int:
+        at = format_time(forger.clock())
+        heads = [make_entry("index_head", seq=seq, count=0, root=HASH, at=at) for seq in seqs]
+        index = [forger.put(head.data) for head in heads][-1]
+        forger.head()
+        return index
+
+    return lie
+
+
 def backdated_for_its_host(forger: Forger, writer: Writer) -> int:
     review = forger.add(writer.review())
     forger.clock.forward(days=40)
@@ -178,6 +197,7 @@ CASES = {
     "a second upgrade": Case("upgrade_not_unconfirmed", upgraded("unconfirmed", 2)),
     "a response that is older than the host's last event": Case("time_falls", backdated_for_its_host),
     "a time that falls": Case("time_falls", earlier_time, goes_on=True),
+    "a number of an index head that falls": Case("index_seq_falls", index_heads(0, 7, 7, 6), goes_on=True),
     "a batch without an end": Case("batch_too_long", long_batch),
     "an issuer that nobody trusted": Case("issuer_untrusted", vouched(issuer=EVIL), "prefix", goes_on=True),
     "an issuer that is trusted for hosts only": Case(
@@ -207,6 +227,26 @@ def test_the_entry_that_breaks_a_rule_is_found(case: Case, writer: Writer) -> No
     convict_here(finding.fraud.as_json(LOG))
     assert found.unchecked == []
     assert bool(found.figures["answers"]) == case.goes_on
+
+
+def test_accepts_index_heads_whose_numbers_do_not_fall(writer: Writer, tmp_path: Path) -> None:
+    forger = Forger.begun(writer)
+    index_heads(0, 0, 7, 2**53 - 1)(forger, writer)
+    assert audit(forger).verdict == "clean"
+    Mirror(Bent(forger), tmp_path / "copy", LOG, lambda *_: None, hosts=1, pause=0).update()
+    with opened(None, LOG) as kept:
+        checking = Audit(FolderSource(tmp_path / "copy"), LOG, kept, Options(), clock=forger.clock, pause=0)
+        checking.run()
+    assert checking.findings.verdict == "clean"
+
+
+def test_goes_on_from_a_kept_state_with_the_number_of_the_last_index_head(writer: Writer, tmp_path: Path) -> None:
+    forger = Forger.begun(writer)
+    index_heads(7)(forger, writer)
+    assert audit(forger, state=tmp_path).verdict == "clean"
+    index = index_heads(6)(forger, writer)
+    [finding] = audit(forger, state=tmp_path).found
+    assert (finding.fraud.code, finding.index) == ("index_seq_falls", index)
 
 
 def test_the_forger_can_also_tell_the_truth(writer: Writer) -> None:

@@ -117,6 +117,7 @@ ENTRIES: dict[str, SearchStrategy[Members]] = {
         basis=st.sampled_from(BASES),
         decision=hashes,
     ),
+    "index_head": _entry("index_head", seq=counts, count=counts, root=hashes),
     "map_head": _entry("map_head", size=counts, root=hashes),
 }
 
@@ -175,7 +176,7 @@ _NEARBY: dict[str, SearchStrategy[Any]] = {
     **dict.fromkeys(("at", "since", "check_in", "check_out"), _calendar),
     **dict.fromkeys(("host_did", "issuer"), _dids),
     **dict.fromkeys(("policy", "keys", "text", "statement", "root", "decision", "commitment"), _base64),
-    **dict.fromkeys(("size", "review", *CATEGORIES), _numbers),
+    **dict.fromkeys(("size", "seq", "count", "review", *CATEGORIES), _numbers),
     **dict.fromkeys(("level", "booking"), st.sampled_from([*LEVELS, *BOOKINGS["guest_verified"], "none"])),
     "review_id": _ids,
 }

@@ -17,6 +17,7 @@ from tests.world import World
 
 SALT = bytes(range(32))
 REVIEW = Writer().review()
+INDEX_HEAD = b'{"type":"index_head","v":1,"seq":0,"count":0,"root":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}'
 
 
 def as_line(**changes: Any) -> bytes:
@@ -63,11 +64,13 @@ def test_a_line_may_have_the_text_itself() -> None:
         (as_line(v=...), "entry_unknown_type"),
         (as_line(type="genesis"), "entry_invalid"),
         (as_line(type="map_head"), "entry_invalid"),
+        (INDEX_HEAD, "entry_invalid"),
         (as_line(at="2026-01-01T00:00:00Z"), "entry_invalid"),
         (as_line(host_did=...), "entry_invalid"),
         (as_line(guest="did:web:me.example"), "entry_invalid"),
         (as_line(host_did="did:web:UPPER.example"), "entry_invalid"),
         (as_line(text={"text": ""}), "entry_invalid"),
+        (as_line(text={"text": "\u3000\n"}), "entry_invalid"),
         (as_line(text={"salt": base64.encode(SALT)}), "entry_invalid"),
         (as_line(text={"text": "a", "salt": "AAAA"}), "entry_invalid"),
         (as_line(text={"text": "a", "more": "b"}), "entry_invalid"),

@@ -30,6 +30,7 @@ VALID: dict[str, dict[str, Any]] = {
     "upgrade": {**ABOUT, "level": "guest_verified", "evidence": EVIDENCE},
     "booking_check": {"host_did": HOST, "outcome": "denied", "booking": HASH, "at": AT},
     "redaction": {**ABOUT, "part": "text", "basis": "gdpr_17", "decision": HASH},
+    "index_head": {"seq": 0, "count": 2, "root": HASH, "at": AT},
     "map_head": {"size": 3, "root": HASH, "at": AT},
 }  # fmt: skip
 

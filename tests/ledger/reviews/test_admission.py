@@ -44,6 +44,7 @@ from tests.reviewing import (
 )
 from tests.running import Writer
 
+BLANK = "\t \n\u3000\u2028\x85"
 SECOND_ISSUER = Speaker(40, "https://id.example", "/keys/1")
 
 
@@ -78,6 +79,16 @@ def test_an_accepted_review_is_in_the_log_as_it_was_submitted(reviewing: Reviewi
     assert "the review rests on exactly this signed submission" in report.proved
     assert json.loads(reviewing.answer(HOST.did))["verified_reviews"] == 1
     assert reviewing.fsck().findings == []
+
+
+@pytest.mark.parametrize("text", ["", BLANK])
+def test_stores_a_text_of_white_space_only_as_none(reviewing: Reviewing, text: str) -> None:
+    body = review(review_text=text)
+    accepted = reviewing.submit(body)
+    assert (entry_of(accepted)["text"], accepted.receipt["openings"]["text"]) == (None, None)
+    verify_receipt(encoded(accepted.receipt), reviewing.ledger.verifier, submission=encoded(body))
+    [listed] = json.loads(reviewing.answer(HOST.did))["review_history"]
+    assert listed["review_text"] is None
 
 
 @pytest.mark.parametrize("text", [None, ""])
@@ -385,7 +396,7 @@ def test_a_text_has_no_nul(reviewing: Reviewing, member: str) -> None:
     assert code_of(partial(reviewing.submit, review(**changes))) == "schema_invalid"
 
 
-@pytest.mark.parametrize("text", ["\x01\x7f\u2028\ufeff\uffff", "\U0001f3e1" * 2000, "e\u0301", "\n\r\t "])
+@pytest.mark.parametrize("text", ["\x01\x7f\u2028\ufeff\uffff", "\U0001f3e1" * 2000, "e\u0301", "\n\r\t .", "\u200d"])
 def test_any_other_text_is_kept_as_it_is(reviewing: Reviewing, text: str) -> None:
     receipt = reviewing.submit(review(review_text=text)).receipt
     assert receipt["openings"]["text"]["text"] == text
