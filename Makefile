@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The stamp names the version, so that another PYTHON makes another .venv.
 READY := .venv/ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test bench hammer lint lock
+.PHONY: help setup demo serve test soak bench hammer lint lock
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -21,6 +21,9 @@ $(READY): requirements.lock pyproject.toml
 
 test: setup ## run all tests
 	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+soak: setup ## run the long tests, which `make test` leaves out
+	@$(BIN)/python -m pytest -m soak $(ARGS)
 
 lint: setup ## ruff, mypy --strict and the layer rules
 	@$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """A reputation answer as it was received: read strictly, typed, nothing verified yet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +37,19 @@ class Answer:
 
 
 def parse_answer(data: bytes) -> Answer:
-    face = strict_json.loads(data)
+    """The answer in one document. Raises Malformed."""
+    return _answer(strict_json.loads(data))
+
+
+def parse_pages(documents: Sequence[bytes]) -> list[Answer]:
+    """The pages of one host, each in a document of its own or all in one JSON array. Raises Malformed."""
+    values = [strict_json.loads(data) for data in documents]
+    if len(values) == 1 and isinstance(values[0], list):
+        [values] = values
+    return [_answer(value) for value in values]
+
+
+def _answer(face: Any) -> Answer:
     proof = face.get("proof") if isinstance(face, dict) else None
     if not isinstance(proof, dict):
         raise Malformed("answer_malformed", "an answer must be an object with a proof: ask with ?proof=full")

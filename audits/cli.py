@@ -77,7 +77,8 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
     """Check a reputation answer, a receipt, a refusal, an intake receipt, a tlog-proof or checkpoints, offline.
 
     Nothing but the key is trusted, and nothing is fetched. Prints what was proved and what was not. Otherwise exits
-    with status 1 and names the first thing that is wrong. Name all pages of a host to check them as one answer.
+    with status 1 and names the first thing that is wrong. Name all pages of a host, or one
+    file with an array of them, to check them as one answer.
 
     \b
       staylog verify answer.json --key VKEY --host did:web:cottage.example
@@ -109,7 +110,8 @@ def verify(files: tuple[Path, ...], vkey: str, as_json: bool, **options: Any) ->
 def _document(data: list[bytes], given: dict[str, Any]) -> str:
     """The caller says whether an answer is meant, by --host; a file must not choose what it is checked as."""
     if "host" in given:
-        return "an answer" if len(data) == 1 else "a set of pages"
+        is_list = data[0].lstrip(b" \t\r\n").startswith(b"[")
+        return "an answer" if len(data) == 1 and not is_list else "a set of pages"
     if "consistency" in given and len(data) == 2:
         return "a pair of checkpoints"
     if len(data) > 1:

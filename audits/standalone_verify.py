@@ -4,9 +4,9 @@
 
 ANSWER.json is the response to GET /v1/hosts/{did}/reputation?proof=full (or aggregate; of proof=page name all pages).
 VKEY is the log's public key, from a source you trust. Exits with 0 and what was proved, or 1 and what is wrong first.
-How: the key signs a checkpoint, size and root of a Merkle tree over ALL entries of the log. The last one is a map head,
-the root of a map from every host to its record: counts, sums, a root over its own entries. So one signature fixes which
-entries a host has, and every average. Witnesses cosign what extends all they have seen: everybody is shown one log.
+How: the key signs a checkpoint, size and root of a Merkle tree over ALL entries. The last is a map head, the root of a
+map from every host to its record: counts, sums, a root over its own entries. So one signature fixes which entries a
+host has, and every average. Witnesses cosign what extends all they have seen: everybody is shown one log.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import hashlib
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from pathlib import Path
 from unicodedata import category
 
@@ -24,36 +25,40 @@ try:
     from cryptography.hazmat.primitives.asymmetric import mldsa
 except ImportError:
     mldsa = None  # ML-DSA-44 cosignatures are named, and do not count
-
+def members(forms):
+    """The pattern of a JSON object in its one spelling (RFC 8785): of exactly these members, by name."""
+    return "{" + ",".join(f'"{name}":({forms[name]})' for name in sorted(forms)) + "}"
 CATEGORIES = ("overall", "accuracy", "cleanliness", "communication", "value", "location")
 LEVELS, OUTCOMES = "guest_verified host_attested unconfirmed".split(), "conflict contradicted denied unanswered".split()
-LATER = dict.fromkeys(range(0x13439, 0x13440))  # of Unicode category Cf since version 15, whatever this Python knows
-SHOWN = "\t\n\u200c\u200d"  # of the categories Cc and Cf: layout, and letters of Persian words and emoji sequences
+LATER, SHOWN = dict.fromkeys(range(0x13439, 0x13440)), "\t\n\u200c\u200d"  # of Cf since Unicode 15; shown of Cc and Cf
 DATE, TIME = '"[0-9]{4}-[0-9]{2}-[0-9]{2}"', '"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"'
 N, HASH = "(0|[1-9][0-9]{0,15})", '"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]="'  # whole numbers; base64 of 32 bytes
 RATINGS = '{"accuracy":R,"cleanliness":R,"communication":R,("location":R,)?"overall":R,"value":R}'
 BOOKING = "stay_receipt|booking_notice|booking_claim|callback|attestation|none"
-DID = ("did:(key:z[1-9A-HJ-NP-Za-km-z]+|jwk:[A-Za-z0-9_-]+|web:[a-z0-9](([a-z0-9-]|[.](?![.]))*[a-z0-9])?"
-       "(%3A(?!443(?![0-9]))[1-9][0-9]{0,4})?"  # one spelling: lower-case host, no default port, no needless escapes
+NO_PORT = "443(?!#)|6553[6-9]|655[4-9]#|65[6-9]##|6[6-9]###|[7-9]####".replace("#", "[0-9]")
+DID = ("(?=[!#-~]{1,256}(?![!#-~]))did:(key:z[1-9A-HJ-NP-Za-km-z]+|jwk:[A-Za-z0-9_-]+|web:"  # at most 256 bytes
+       f"[a-z0-9](([a-z0-9-]|[.](?![.]))*[a-z0-9])?(%3A(?!{NO_PORT})[1-9][0-9]{{0,4}})?"  # in one spelling: lower case,
        "(:([A-Za-z0-9._-]|%(?!2D|2E|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9A])[0-9A-F]{2})+)*)")
 HTTPS = r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?([/?#][A-Za-z0-9._~:/?#[\]@!$&'()*+,;=%-]{0,1800})?"
-EVIDENCE = (f'{{"booking":"({BOOKING})","commitment":{HASH},"idv_level":(null|"(email|identity|payment)_verified")'
-            f',"issuer":(null|"({DID}|{HTTPS})")}}')
-OF_HOST = {"at": TIME, "host_did": '".+"'}
+EVIDENCE = members({"booking": f'"({BOOKING})"', "commitment": HASH, "issuer": f'null|"({DID}|{HTTPS})"',
+                    "idv_level": 'null|"(email|identity|payment)_verified"'})
+OF_HOST, HEAD = {"at": TIME, "host_did": f'"{DID}"'}, {"at": TIME, "root": HASH}
 OF_REVIEW = {**OF_HOST, "review": N, "review_id": '"rev-[a-z2-7]{25}[aeimquy4]"'}
-FORMS = {  # of entries: exactly the members of each type, each matching its pattern when written as JSON
+FORMS = {  # of entries
     "review": {**OF_HOST, "review_id": OF_REVIEW["review_id"], "listing_id": '"[A-Za-z0-9._~-]{1,128}"',
                "check_in": DATE, "check_out": DATE, "evidence": EVIDENCE, "level": f'"({"|".join(LEVELS)})"',
                "ratings": RATINGS.replace("R", "([1-4]([.]5)?|5)"), "repeat": "true|false", "text": f"null|{HASH}"},
-    "response": {**OF_REVIEW, "text": HASH, "statement": HASH}, "map_head": {"at": TIME, "size": N, "root": HASH},
-    "index_head": {"at": TIME, "seq": N, "count": N, "root": HASH},
+    "response": {**OF_REVIEW, "text": HASH, "statement": HASH}, "index_head": {**HEAD, "seq": N, "count": N},
     "upgrade": {**OF_REVIEW, "level": '"guest_verified"', "evidence": EVIDENCE.replace(BOOKING, "stay_receipt")},
     "booking_check": {**OF_HOST, "outcome": f'"({"|".join(OUTCOMES)})"', "booking": HASH},
     "redaction": {**OF_REVIEW, "part": '"(text|response)"', "decision": HASH,
-                  "basis": '"(gdpr_17|court_order|illegal_content|third_party_data)"'}}
-LOG, WITNESS, ML_DSA, NAME = 1, 4, 6, "[^\\s+\0-\x1f\ud800-\udfff]+"  # types of keys
-SIZES = {LOG: (32, 64), WITNESS: (32, 72), ML_DSA: (1312, 2428)}  # of keys and of signatures, with their time
-POLICY = "[^\0-\x08\x0b-\x1f\x7f]{,131072}"
+                  "basis": '"(gdpr_17|court_order|illegal_content|third_party_data)"'}, "map_head": {**HEAD, "size": N}}
+RECORD = {**dict.fromkeys("events repeats responses redactions".split(), N), "v": "1", "root": HASH, "last_event": TIME,
+          "host": f'"{DID}"', "first_stay": f"null|{DATE}", "histogram": rf"\[{N}(,{N}){{8}}\]",
+          "checks": members(dict.fromkeys(OUTCOMES, N)), "reviews": members(dict.fromkeys(LEVELS, N)),
+          "ratings": members(dict.fromkeys(LEVELS, "{}|" + RATINGS.replace("R", rf"\[[1-9][0-9]{{0,15}},{N}\]")))}
+LOG, WITNESS, ML_DSA, SIZES = 1, 4, 6, {1: (32, 64), 4: (32, 72), 6: (1312, 2428)}  # of keys, of signatures with a time
+NAME, POLICY = "[^\\s+\0-\x1f\ud800-\udfff]+", "[^\0-\x08\x0b-\x1f\x7f]{,131072}"
 
 class Wrong(Exception): ...  # with the first thing that is wrong
 def need(condition, message):
@@ -61,47 +66,49 @@ def need(condition, message):
         raise Wrong(message)
 def sha(*parts):
     return hashlib.sha256(b"".join(parts)).digest()
-
 def unbase64(text, size=None):
     """Bytes of a known length, strictly: a border moved by one byte would let one hash open to many values."""
     data = base64.b64decode(text, validate=True)
     need(size in (None, len(data)) and base64.b64encode(data).decode() == text, f"not {size} bytes of base64: {text}")
     return data
-
 def parse(text):
-    """JSON in which no member is repeated (two readers must not see two values) and 4.0 is 4."""
-    def members(pairs):
-        need(len(dict(pairs)) == len(pairs), f"a member is repeated among {[name for name, _ in pairs]}")
-        return dict(pairs)
-    return json.loads(text, object_pairs_hook=members, parse_constant=int,
-                      parse_float=lambda digits: int(float(digits)) if float(digits) % 1 == 0 else float(digits))
+    """JSON that all read alike: no member twice, no huge number, no half a character, nothing deep; 4.0 is no index."""
+    def number(digits):
+        size, whole = abs(float(digits)), not {*digits} & {*".eE"}
+        need(size < 2**53 or not whole and 1e21 <= size < float("inf"), f"readers differ about {digits[:24]}")
+        return int(digits) if whole else float(digits)
+    value = json.loads(text, parse_constant=int, parse_float=number, parse_int=number, object_pairs_hook=lambda pairs:
+                       need(len(dict(pairs)) == len(pairs), f"a member is repeated: {pairs}") or dict(pairs))
+    brackets = re.sub(r'"([^"\\]|\\.)*"|[^][{}]', "", text)
+    need(max(accumulate(((c in "[{") * 2 - 1 for c in brackets), initial=0)) <= 16, "nested deeper than 16 levels")
+    written(value).encode()  # fails for half of a character
+    return value
 def written(value):
-    """Canonical JSON (RFC 8785) for the ASCII names, whole numbers and halves that occur here."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
+    """Canonical JSON for the ASCII names, whole numbers and halves that occur here. To people 4.0 is 4."""
+    plain = json.loads(json.dumps(value), parse_float=lambda n: int(float(n)) if float(n) % 1 == 0 else float(n))
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def read(text, forms, what):
+    """An object of these members in its one spelling; and the days that it names exist."""
+    need(re.fullmatch(members(forms), text), f"not a {what} of version 1: {text[:300]}")
+    for name in {"at", "check_in", "check_out", "first_stay", "last_event"} & (value := parse(text)).keys():
+        datetime.fromisoformat(value[name] or "1970-01-01")
+    return value
 def read_entry(text):
-    entry = parse(text)
-    need((kind := entry.get("type")) in FORMS and written(entry) == text and len(text) < 65536, f"no entry {text[:80]}")
-    need(entry.keys() == {*FORMS[kind], "type", "v"}, f"a {kind} has other members than version 1 has")
-    for name, pattern in {**FORMS[kind], "v": "1"}.items():
-        need(re.fullmatch(pattern, written(entry[name])), f"a {kind} has a bad {name}: {written(entry[name])[:80]}")
-        if pattern in (DATE, TIME):
-            datetime.fromisoformat(entry[name])
+    kind = (re.findall('"type":"([a-z_]+)","v":1}$', text) or [text[:80]])[0]
+    need(kind in FORMS, f"no entry of a known type: {kind}")
+    entry = read(text, {**FORMS[kind], "type": f'"{kind}"', "v": "1"}, kind)
     if kind == "review":
         booking = {"unconfirmed": "none", "host_attested": "attestation"}.get(entry["level"], "(?!none).*")
         need(re.fullmatch(booking, entry["evidence"]["booking"]), f"{entry['level']} does not rest on such a booking")
         need(entry["check_in"] < entry["check_out"], "a stay ends before it began")
     return entry
-
 def signatures(note, vkey, *kinds):
-    """How often a key signed a C2SP signed note. Unknown signers are ignored, a bad signature of this key is fatal.
-    None for an ML-DSA-44 cosignature that cannot be checked here, because the package `cryptography` is missing."""
+    """How often a key signed a C2SP note; a bad signature of it is fatal. None: only `cryptography` could check it."""
     need(re.match(f"{NAME}[+].+[+]", vkey), f"not a key: {vkey}")
     (name, key_id, key), (text, _, lines) = vkey.split("+", 2), note.rpartition("\n\n")
     kind = (key := unbase64(key))[0] if key else 0
     genuine = kind in kinds and len(key) == 1 + SIZES[kind][0] and sha(name.encode(), b"\n", key)[:4].hex() == key_id
-    genuine = genuine and (kind == ML_DSA or bindings.crypto_core_ed25519_is_valid_point(key[1:]))
-    need(genuine, f"not a key of type {kinds}: {vkey}")
+    need(genuine and (kind == ML_DSA or bindings.crypto_core_ed25519_is_valid_point(key[1:])), f"not a key: {vkey}")
     need(re.fullmatch(f"(— {NAME} [A-Za-z0-9+/]{{7,}}=*\n){{1,64}}", lines) and len(note) <= 131072, "no signed note")
     signed = [(signer, unbase64(value)) for signer, value in re.findall("— (.+) (.+)", lines)]
     found = [value[4:] for signer, value in signed if (signer, value[:4].hex()) == (name, key_id)]
@@ -112,12 +119,10 @@ def signatures(note, vkey, *kinds):
             signing.VerifyKey(key[1:]).verify(f"{time}{text}\n".encode(), value[-64:])
         elif mldsa:  # over names and numbers, and not over the text
             origin, size, root = text.split("\n")
-            names = [bytes([len(part.encode())]) + part.encode() for part in (name, origin)]
-            tree = bytes(8) + int(size).to_bytes(8) + unbase64(root, 32)
-            said = b"".join([b"subtree/v1\n\0", names[0], value[:8], names[1], tree])
+            own, log = (bytes([len(part)]) + part for part in (name.encode(), origin.encode()))
+            said = b"".join([b"subtree/v1\n\0", own, value[:8], log, bytes(8), int(size).to_bytes(8), unbase64(root)])
             mldsa.MLDSA44PublicKey.from_public_bytes(key[1:]).verify(value[8:], said)
     return None if found and kind == ML_DSA and not mldsa else len(found)
-
 def open_checkpoint(note, vkey):
     need(signatures(note, vkey, LOG), f"no signature by {vkey}")
     origin, size, root = note.rpartition("\n\n")[0].split("\n")
@@ -126,8 +131,7 @@ def open_checkpoint(note, vkey):
 
 def witnessed(note, vkey, policy):
     """What a tlog-policy says of a checkpoint. Each of its lines uses only names that lines above it define."""
-    logs, keys, met, used, quorum = {}, {}, {"none": True}, {"none"}, None  # which keys signed, which names are met
-    unchecked = []
+    logs, keys, met, used, quorum, unchecked = {}, {}, {"none": True}, {"none"}, None, []  # keys that signed, names met
     for line in policy.split("\n"):
         match re.findall("[^ \t]+", line):
             case ["log", key, *url] if key[-44:] not in [log[-44:] for log in logs] and len(url) < 2:
@@ -149,7 +153,6 @@ def witnessed(note, vkey, policy):
     need(met[quorum], f"{count}, which is not enough for it; not checked: {unchecked}")
     return [f"proved      {count}, {'and it asks for none' if quorum == 'none' else 'which is enough for it'}",
             *(f"not checked the ML-DSA-44 cosignature of {name}: install cryptography" for name in unchecked)]
-
 def merkle_root(leaves, size, proof):
     """The root of an RFC 9162 tree from some leaves {index: hash} and, left to right, the subtrees without any."""
     hashes = iter(proof)
@@ -162,7 +165,6 @@ def merkle_root(leaves, size, proof):
     found = root(0, size, sorted(leaves))
     need(not list(hashes), "a proof has hashes left over")
     return found
-
 def map_root(host, proof):
     """The root to which a host's path through the map leads, from its record, another host's leaf, or nothing."""
     key, (record, other, path) = sha(host.encode()), [proof[name] for name in ("record", "map_other", "map_proof")]
@@ -178,7 +180,6 @@ def map_root(host, proof):
         need(text == "" or any(sibling), "zeros in a map path are the empty string")
         node = sha(b"\x03", sibling, node) if bit == "1" else sha(b"\x03", node, sibling)
     return node
-
 def read_event(event, host):
     """An entry with its index, the text it opens to, its leaf in the log, and its leaf in the host's own tree."""
     index, entry, opening, text = event["index"], read_entry(event["entry"]), event["opening"], None
@@ -188,15 +189,14 @@ def read_event(event, host):
         fits = entry["type"] in ("review", "response") and entry["text"] == base64.b64encode(opened).decode()
         need(fits and len(opening) == 2 and opening["text"], f"the text of event {index} is not the committed one")
         text = "".join(c for c in opening["text"].translate(LATER) if c in SHOWN or category(c) not in ("Cc", "Cf"))
-    leaf = sha(b"\x00", event["entry"].encode())
-    return {**entry, "index": index, "opened": text, "leaf": leaf, "own": sha(b"\x00", index.to_bytes(8), leaf)}
-
+    leaf, part = sha(b"\x00", event["entry"].encode()), "text" if entry["type"] == "review" else "response"
+    return {**entry, "index": index, "of": (entry.get("review", index), entry.get("part", part)), "opened": text,
+            "leaf": leaf, "own": sha(b"\x00", index.to_bytes(8), leaf)}
 def fold(host, events):
     """The reviews that all events of a host give, and the record they add up to; or the rule that the events break."""
     reviews, texts = {}, set()
     for event in events:
-        index, kind, review = event["index"], event["type"], reviews.get(event.get("review"), {})
-        part = event.get("review", index), event.get("part", "text" if kind == "review" else "response")
+        index, kind, part, review = event["index"], event["type"], event["of"], reviews.get(event.get("review"), {})
         need("review" not in event or review.get("review_id") == event["review_id"], f"entry {index} names no review")
         if kind == "review":
             same = "index review_id listing_id check_in check_out ratings repeat evidence".split()
@@ -211,37 +211,47 @@ def fold(host, events):
             review |= {"verification_level": event["level"], "evidence": event["evidence"]}
         elif kind == "redaction":
             need(part in texts, f"entry {index} redacts what is not there")
-            texts.remove(part)
-        texts |= {part} if event.get("text") else set()
+        texts ^= {part} if event.get("text") or kind == "redaction" else set()
     need(len({review["review_id"] for review in reviews.values()}) == len(reviews), "a review_id is used twice")
-    stars = {level: {category: [] for category in CATEGORIES} for level in LEVELS}
     for review, issuer in [(review, review["evidence"]["issuer"]) for review in reviews.values()]:
         review["guest_credential_issuer"] = issuer and re.sub("https://([^:/?#]+).*", lambda m: m[1].lower(), issuer)
-        for rated, stars_given in review["ratings"].items():
-            stars[review["verification_level"]][rated].append(int(2 * stars_given))
-    verified = [review for review in reviews.values() if review["verification_level"] == "guest_verified"]
+    at = {level: [review for review in reviews.values() if review["verification_level"] == level] for level in LEVELS}
     kinds = [event.get("outcome", event["type"]) for event in events]
-    own_root = merkle_root({place: event["own"] for place, event in enumerate(events)}, len(events), [])
     return reviews, {
-        "v": 1, "host": host, "events": len(events), "root": base64.b64encode(own_root).decode(),
-        "last_event": events[-1]["at"], "first_stay": min((review["check_in"] for review in verified), default=None),
-        "reviews": {level: len(stars[level]["overall"]) for level in LEVELS},
-        "ratings": {level: {c: [len(n), sum(n)] for c, n in stars[level].items() if n} for level in LEVELS},
-        "histogram": [stars["guest_verified"]["overall"].count(half_stars) for half_stars in range(2, 11)],
-        "checks": {outcome: kinds.count(outcome) for outcome in OUTCOMES}, "responses": kinds.count("response"),
-        "redactions": kinds.count("redaction"), "repeats": sum(review["repeat"] for review in verified)}
-
+        "v": 1, "host": host, "events": len(events), "last_event": events[-1]["at"],
+        "root": base64.b64encode(merkle_root(dict(enumerate(e["own"] for e in events)), len(events), [])).decode(),
+        "first_stay": min((each["check_in"] for each in at["guest_verified"]), default=None),
+        "reviews": {level: len(at[level]) for level in LEVELS}, "responses": kinds.count("response"),
+        "ratings": {level: {c: [len(n), sum(n)] for c in CATEGORIES if (
+                    n := [int(2 * e["ratings"][c]) for e in at[level] if c in e["ratings"]])} for level in LEVELS},
+        "histogram": [sum(2 * each["ratings"]["overall"] == n for each in at["guest_verified"]) for n in range(2, 11)],
+        "checks": {outcome: kinds.count(outcome) for outcome in OUTCOMES}, "redactions": kinds.count("redaction"),
+        "repeats": sum(each["repeat"] for each in at["guest_verified"])}
+def read_record(text, host):
+    """A host's record, once its own arithmetic shows that some events could add up to it."""
+    record = read(text, RECORD, "record")
+    counts, sums, stars, first_stay = (record[name] for name in ("reviews", "ratings", "histogram", "first_stay"))
+    total, verified, responses = sum(counts.values()), counts["guest_verified"], record["responses"]
+    rated = [(c, counts[level], *sums[level].get(c, (0, 0))) for level in LEVELS for c in CATEGORIES]
+    fits = all((n == of or c == "location" and n < of) and 2 * n <= given <= 10 * n for c, of, n, given in rated)
+    fits = fits and sum(k * n for k, n in enumerate(stars, 2)) == sums["guest_verified"].get("overall", (0, 0))[1]
+    fits = fits and sum(stars) == verified and (first_stay is None) == (verified == 0)
+    upgrades = record["events"] - total - responses - record["redactions"] - sum(record["checks"].values())
+    fits = fits and record["repeats"] <= verified and responses <= total and record["redactions"] <= total + responses
+    fits = fits and 0 <= upgrades <= verified and record["events"] > 0 and record["host"] == host
+    need(fits, f"no events of {host} add up to {text[:300]}")
+    return record
 def compare(given, expected, what):
     for name, value in expected.items():
-        same = name in given and written(given[name]) == written(parse(written(value)))
+        same = name in given and written(given[name]) == written(value)
         need(same, f"{name} of {what}: {written(given.get(name))[:200]}, but the log gives {written(value)[:200]}")
-
 def check(answer, vkey, host):
     """All that one answer shows by itself: signature, inclusion, the map's word for the host, its page, its summary."""
     proof, common = answer["proof"], {"checkpoint", "map_head", "log_proof", "map_proof", "record", "map_other"}
     kind = "page" if "from" in proof else "full" if "events" in proof else "aggregate"
     more = {"aggregate": set(), "full": {"events"}, "page": {"events", "from", "sub_proof"}}[kind]
-    typed = {type((answer | proof).get(n, [])) for n in "log_proof map_proof sub_proof events review_history".split()}
+    lists = [proof.get(name, []) for name in ("log_proof", "map_proof", "sub_proof", "events")]
+    typed = {type(each) for each in [*lists, answer.get("review_history", [])]}
     need(typed == {list} and type(proof.get("from", 0)) is int and proof.keys() == common | more, f"no {kind} proof")
     (size, root), head = open_checkpoint(note := proof["checkpoint"], vkey), read_entry(proof["map_head"])
     need(head["type"] == "map_head" and head["size"] == size - 1, "the last entry is not a map head with its own index")
@@ -249,31 +259,31 @@ def check(answer, vkey, host):
     leaves = {e["index"]: e["leaf"] for e in events} | {size - 1: sha(b"\x00", proof["map_head"].encode())}
     need(merkle_root(leaves, size, proof["log_proof"]) == root, "the entries shown are not in the tree that was signed")
     need(map_root(host, proof) == unbase64(head["root"], 32), "the host's map path does not lead to the map root")
-    record = {} if proof["record"] is None else parse(proof["record"])
-    absent = proof["record"] is None and not events and kind != "page"
-    need(absent or written(record) == proof["record"] and record["host"] == host and record["events"] > 0, "no record")
+    record = {} if proof["record"] is None else read_record(proof["record"], host)
+    need(record or not events and kind != "page", "events of a host without a record")
     if kind == "page":
-        own = {place: event["own"] for place, event in enumerate(events, proof["from"])}
+        own = dict(enumerate((event["own"] for event in events), proof["from"]))
         need(merkle_root(own, record["events"], proof["sub_proof"]) == unbase64(record["root"], 32), "not this page")
-    sums, counts = (record["ratings"], record["reviews"]) if record else ({"guest_verified": {}}, {"guest_verified": 0})
-    means = {level: dict.fromkeys(CATEGORIES) for level in sums}
-    for level, c, n, s in ((name, c, *pair) for name in sums for c, pair in sums[name].items()):
-        need(0 < n <= counts[level] and 2 * n <= s <= 10 * n and c in CATEGORIES, "an impossible record")
-        means[level][c] = parse(written((10 * s + n) // (2 * n) / 10))
-    compare(answer, {"host_did": host, "host_since": record["first_stay"] if record else None,
-                     "total_reviews": sum(counts.values()), "verified_reviews": counts["guest_verified"],
-                     "average_ratings": means["guest_verified"]}, "the answer")
-    compare(record | {"average_ratings": means}, answer.get("statistics") or {}, "the statistics")
+    shown = record or {"ratings": {"guest_verified": {}}, "reviews": {"guest_verified": 0}, "first_stay": None}
+    means = {level: dict.fromkeys(CATEGORIES) | {c: (10 * given + n) // (2 * n) / 10 for c, (n, given) in sums.items()}
+             for level, sums in shown["ratings"].items()}
+    told = {name: record[name] for name in record.keys() - {"v", "host", "root", "first_stay", "last_event"}}
+    told = told | {"average_ratings": means} if record else None
+    compare({"statistics": told, **answer}, {"statistics": told, "host_did": host, "host_since": shown["first_stay"],
+            "total_reviews": sum(shown["reviews"].values()), "average_ratings": means["guest_verified"],
+            "verified_reviews": shown["reviews"]["guest_verified"]}, "the answer")
     need((kind == "full") == ("review_history" in answer), "a full proof, and no other, comes with a review_history")
     return proof.get("from", 0), kind, size, root, head["at"], record, events, answer.get("review_history", []), note
-
 def verify(texts, vkey, host, max_age=None, policy=None):
     """What one answer, or pages together, prove: lines to print. Raises at the first thing that is wrong."""
-    need(re.fullmatch(DID, host) and len(host) <= 256, f"--host is not a DID in canonical form: {host}")
-    pages = sorted((check(parse(text), vkey, host) for text in texts), key=lambda page: page[0])
+    need(re.fullmatch(DID, host), f"--host is not a DID in canonical form: {host}")
+    answers, is_set = [parse(text) for text in texts], len(texts) > 1
+    if not is_set and type(answers[0]) is list:  # an array of pages
+        answers, is_set = answers[0], True
+    pages = sorted((check(answer, vkey, host) for answer in answers), key=lambda page: page[0])
     (_, kind, size, root, at, record, _, listed, note), events = pages[0], []
     for page in pages:
-        need(len(pages) == 1 or page[:6] == (len(events), "page", size, root, at, record), "a page is missing")
+        need(not is_set or page[:6] == (len(events), "page", size, root, at, record), "a page is missing")
         events += page[6]
     order, times = [event["index"] for event in events] + [size - 1], [event["at"] for event in events] + [at]
     need(order == sorted(set(order)) and times == sorted(times) and (order[0] > 1 or not events), "events out of order")
@@ -281,11 +291,10 @@ def verify(texts, vkey, host, max_age=None, policy=None):
     need(max_age is None or -1 / 12 <= age <= max_age <= 1e6, f"not fresh: the map dates from {at}")
     lines = [f"proved      the log signed {size} entries, {record.get('events', 0)} of this host by its map as of {at}"]
     lines += [] if policy is None else witnessed(note, vkey, policy)
-    redacted = {(event["review"], event["part"]) for event in events if event["type"] == "redaction"}
-    if complete := kind == "full" or len(pages) > 1:
+    redacted = {event["of"] for event in events if event["type"] == "redaction"}
+    if complete := kind == "full" or is_set:
         reviews, folded = fold(host, events) if events else ({}, {})
         compare(record, folded, "the record")
-        need(folded.keys() == record.keys(), "the record has members that no events give")
         to_list = [review for review in reversed(reviews.values()) if listed and review["index"] <= listed[0]["index"]]
         need(len(listed) <= len(to_list), "more reviews are listed than there are")
         for given, review in zip(listed, to_list, strict=False):  # a redacted response may be listed as none
@@ -293,14 +302,13 @@ def verify(texts, vkey, host, max_age=None, policy=None):
             compare(given, review | {"host_response": None} if gone else review, review["review_id"])
         lines += [f"proved      these {len(events)} events are all, and every count and average follows from them",
                   f"proved      {len(listed)} of {len(reviews)} reviews are listed, each as its events give it"]
-    else:
-        lines.append("not proved  that the sums are right: only all events together show that")
-    levels = {event.get("review", event["index"]): event["level"] for event in events if "level" in event}  # the newest
+    lines += [] if complete else ["not proved  that the sums are right: only all events together show that"]
+    levels = {event["of"][0]: event["level"] for event in events if "level" in event}  # the newest
     missing = "withheld " if complete else "missing  "  # a later page may hold its redaction
     for event in (event for event in events if event.get("text") and event["opened"] is None):
-        part = event.get("review", event["index"]), "text" if event["type"] == "review" else "response"
-        state = "redacted " if part in redacted else "not asked" if levels.get(part[0]) == "unconfirmed" else missing
-        lines.append(f"{state}   the {part[1]} of {event['review_id']}")
+        review, part = of = event["of"]
+        state = "redacted " if of in redacted else "not asked" if levels.get(review) == "unconfirmed" else missing
+        lines.append(f"{state}   the {part} of {event['review_id']}")
     lines.append("not proved  that the map was made honestly (an audit replays it), that guests and stays are real")
     return lines if policy else [*lines, "not proved  that everybody sees this same log: only its own key says so"]
 
@@ -318,6 +326,5 @@ def main():
     except Exception as e:  # whatever cannot be read is not proved
         reason = str(e) if isinstance(e, Wrong | exceptions.BadSignatureError) else f"not a readable answer: {e!r}"
         raise SystemExit("Wrong: " + reason.encode("unicode_escape").decode()) from None
-
 if __name__ == "__main__":
     main()

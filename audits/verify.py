@@ -7,7 +7,7 @@ the first thing that is wrong. `receipts` verifies single entries in the same wa
 from collections.abc import Sequence
 from typing import Any
 
-from audits.answer import Answer, parse_answer
+from audits.answer import Answer, parse_answer, parse_pages
 from audits.face import same_json, verify_history, verify_summary
 from audits.report import DOMAIN, MAP_HEAD_HONESTY, REAL_STAYS, Report
 from ledger.canon import base64, did, strict_json
@@ -20,6 +20,7 @@ from ledger.log.policy import Policy
 from ledger.log.proofs import multiproof_root
 from ledger.log.record import fold, sublog_leaf
 from ledger.log.record_form import read_record
+from ledger.log.tree import root_of
 
 COMPLETE = (
     "these events are all that the map counts: nothing is left out, nothing added",
@@ -82,31 +83,50 @@ def verify_pages(
     text: str = "verified",
     policy: Policy | None = None,
 ) -> Report:
-    """Check pages that together are a full answer: every event once, all at one checkpoint."""
-    answers = sorted((parse_answer(data) for data in pages), key=lambda answer: answer.start)
+    """Check pages that together are a full answer: every event once, all at one checkpoint. They come in a document
+    each, or in one document that is an array of them."""
+    answers = sorted(parse_pages(pages), key=lambda answer: answer.start)
     if not answers:
         raise NotProved("pages_incomplete", "no page was given")
-    events: list[Event] = []
-    states = []
     for answer in answers:
         if answer.kind != "page":
             raise NotProved("wrong_kind", f"a page was expected, not a proof of kind {answer.kind}")
-        states.append(_verify_state(answer, log, host))
-        if states[-1] != states[0]:
-            raise NotProved("pages_differ", "the pages are not of one checkpoint")
-        if answer.start != len(events):
-            raise NotProved("pages_incomplete", f"event {len(events)} is missing or shown twice")
-        events += answer.events
-    checkpoint, record = states[0]
-    if record is None or len(events) != record["events"]:
-        raise NotProved("pages_incomplete", f"the pages end at event {len(events)}")
-    at = _verify_age(answers[0], oldest, newest)
-    _verify_fold(events, answers[0].record or "", host)
-    report = _report(f"{len(pages)} pages about {host}", log, checkpoint, at, host)
+    did.check(host)
+    checkpoints = [open_checkpoint(answer.checkpoint, log) for answer in answers]
+    for answer, checkpoint in zip(answers, checkpoints, strict=True):
+        _verify_inclusion(answer, checkpoint, host)
+    for answer in answers:
+        _verify_openings(answer.events)
+    for answer in answers:
+        _verify_map(answer, host)
+    events, record = _verify_completeness(answers, checkpoints, host)
+    for answer in answers:
+        verify_summary(answer, host, record)
+    checkpoint, at = checkpoints[0], _verify_age(answers[0], oldest, newest)
+    report = _report(f"{len(answers)} pages about {host}", log, checkpoint, at, host)
     report.witnessed(answers[0].checkpoint, log, policy)
     report.proved += COMPLETE
     _report_texts(events, text, report, complete=True)
     return report
+
+
+def _verify_completeness(
+    answers: Sequence[Answer], checkpoints: Sequence[Checkpoint], host: str
+) -> tuple[list[Event], dict[str, Any]]:
+    """All events of a host and its record, once its pages show them all, and show them at one checkpoint."""
+    first = answers[0].record
+    record = None if first is None else read_record(first, host)
+    events: list[Event] = []
+    for answer, checkpoint in zip(answers, checkpoints, strict=True):
+        if (answer.record, checkpoint) != (first, checkpoints[0]):
+            raise NotProved("pages_differ", "the pages are not of one checkpoint")
+        _verify_page(answer, record)
+        if answer.start != len(events):
+            raise NotProved("pages_incomplete", f"event {len(events)} is missing or shown twice")
+        events += answer.events
+    if record is None or len(events) != record["events"]:
+        raise NotProved("pages_incomplete", f"the pages end at event {len(events)}")
+    return events, _verify_fold(events, first or "", host)
 
 
 def _verify_state(answer: Answer, log: Verifier, host: str) -> tuple[Checkpoint, dict[str, Any] | None]:
@@ -114,8 +134,8 @@ def _verify_state(answer: Answer, log: Verifier, host: str) -> tuple[Checkpoint,
     did.check(host)
     checkpoint = open_checkpoint(answer.checkpoint, log)
     _verify_inclusion(answer, checkpoint, host)
-    data = None if answer.record is None else answer.record.encode()
-    verify_map(host, data, answer.other, answer.siblings, base64.decode_hash(answer.map_head.members["root"]))
+    _verify_openings(answer.events)
+    _verify_map(answer, host)
     record = None
     if answer.record is not None and answer.kind == "full":
         record = _verify_fold(answer.events, answer.record, host)
@@ -166,18 +186,23 @@ def _verify_inclusion(answer: Answer, checkpoint: Checkpoint, host: str) -> None
         if event.entry.members["at"] < last:
             raise NotProved("time_falls", f"event {event.index} is older than the event before it")
         last = event.entry.members["at"]
-        _verify_opening(event)
     if head.members["at"] < last:
         raise NotProved("time_falls", "the map head is older than an event before it")
 
 
-def _verify_opening(event: Event) -> None:
-    committed = _committed(event)
-    if event.opening is None:
-        return
-    if committed is None:
-        raise NotProved("opening_unexpected", f"event {event.index} commits to no text")
-    event.opening.require(committed)
+def _verify_openings(events: Sequence[Event]) -> None:
+    for event in events:
+        committed = _committed(event)
+        if event.opening is None:
+            continue
+        if committed is None:
+            raise NotProved("opening_unexpected", f"event {event.index} commits to no text")
+        event.opening.require(committed)
+
+
+def _verify_map(answer: Answer, host: str) -> None:
+    data = None if answer.record is None else answer.record.encode()
+    verify_map(host, data, answer.other, answer.siblings, base64.decode_hash(answer.map_head.members["root"]))
 
 
 def _committed(event: Event) -> str | None:
@@ -185,9 +210,11 @@ def _committed(event: Event) -> str | None:
 
 
 def _verify_fold(events: Sequence[Event], record: str, host: str) -> dict[str, Any]:
-    """Checks (b) and (c): the fold over all events is the record, byte for byte."""
+    """Checks (b) and (c): these are the events that the record counts, and the fold over them is the record, byte for
+    byte. Where one is left out the fold would break another rule, and name that."""
     if not events:
         raise NotProved("record_invalid", "a record without events: an absent host has no record")
+    _require_counted(events, strict_json.loads(record))
     folded = fold(host, ((event.index, event.entry) for event in events)).decode()
     counted: dict[str, Any] = strict_json.loads(folded)
     if folded != record:
@@ -199,6 +226,15 @@ def _verify_fold(events: Sequence[Event], record: str, host: str) -> dict[str, A
             "record_mismatch", f"the record differs from its events in {', '.join(map(repr, wrong)) or 'its spelling'}"
         )
     return counted
+
+
+def _require_counted(events: Sequence[Event], record: Any) -> None:
+    root = base64.encode(root_of(sublog_leaf(event.index, event.entry.leaf_hash) for event in events))
+    counted = record.get("events") if isinstance(record, dict) else None
+    if not same_json(counted, len(events)) or record.get("root") != root:
+        raise NotProved(
+            "sub_root_mismatch", f"the log counts {counted!r} events of this host, and the {len(events)} are not these"
+        )
 
 
 def _verify_page(answer: Answer, record: dict[str, Any] | None) -> None:

@@ -31,7 +31,7 @@ def _full_events(v: Variants) -> None:
     shorter = [*events[:1], *events[2:]]
     folded = fold(v.answer["host_did"], ((e["index"], parse_entry(e["entry"].encode())) for e in shorter[:1]))
     v.add("event-omitted", "proof_length", "an event is left out", remove("/proof/events/4"))
-    v.add("event-omitted-repaired", "record_mismatch", "as before, with a new multiproof", *v.events(events[:-1]))
+    v.add("event-omitted-repaired", "sub_root_mismatch", "as before, with a new multiproof", *v.events(events[:-1]))
     v.add(
         "event-omitted-refolded",
         "map_root_mismatch",
@@ -39,7 +39,7 @@ def _full_events(v: Variants) -> None:
         *v.events(events[:1]),
         replace("/proof/record", folded.decode()),
     )
-    v.add("review-omitted", "review_unknown", "a response is left without its review", *v.events(shorter))
+    v.add("review-omitted", "sub_root_mismatch", "a response is left without its review", *v.events(shorter))
     v.add("event-repeated", "index_order", "an event is shown twice", add("/proof/events/1", events[0]))
     v.add(
         "events-out-of-order",

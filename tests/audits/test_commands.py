@@ -33,6 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "wrong.json": {**full, "total_reviews": full["total_reviews"] + 1},
         "receipt.json": RECEIPT,
         "submission.json": SUBMISSION,
+        "pages.json": [log.answer(HOST, "page", start=start, count=6) for start in (18, 0, 12, 6)],
         "list.json": [],
         "escape.json": {**full, "host_since": "\x1b[2J\u202e"},
     }
@@ -65,6 +66,11 @@ class TestStaylogVerify:
         result = staylog(folder / "page6.json", folder / "page0.json", "--host", HOST)
         assert result.exit_code == 0, result.output
         assert "2 pages about" in result.output
+
+    def test_pages_in_one_array(self, folder: Path) -> None:
+        result = staylog(folder / "pages.json", "--host", HOST)
+        assert result.exit_code == 0, result.output
+        assert "4 pages about" in result.output
 
     def test_the_report_as_json(self, folder: Path) -> None:
         result = staylog(folder / "full.json", "--host", HOST, "--json")
@@ -140,7 +146,7 @@ class TestStaylogVerify:
         assert "\u202e" not in result.stderr
 
     def test_unreadable_files(self, folder: Path) -> None:
-        assert "answer_malformed" in staylog(folder / "list.json", "--host", HOST).stderr
+        assert "pages_incomplete" in staylog(folder / "list.json", "--host", HOST).stderr
         assert "malformed_json" in staylog(folder / "policy.txt", "--host", HOST).stderr
         assert "not_utf8" in staylog(folder / "binary", "--entry", folder / "entry.json").stderr
         result = CliRunner().invoke(main, ["verify", str(folder / "full.json"), "--key", "nonsense", "--host", HOST])
@@ -180,6 +186,7 @@ class TestStandalone:
             (["aggregate.json"], ""),
             (["page0.json", "page6.json"], ""),
             (["page0.json"], ""),
+            (["pages.json"], ""),
             (["page0.json", "full.json"], "a page is missing"),
             (["page0.json", "page0.json"], "a page is missing"),
             (["full.json", "--max-age", "nan"], "not fresh"),

@@ -112,7 +112,7 @@ def test_an_answer_may_be_of_any_moment_since(forger: Forger, writer: Writer) ->
     require_clean(audit(forger, lambda path: answers.pop() if path == BARE and answers else None))
 
 
-@shows(("answer", "record_mismatch"), FACE)
+@shows(("answer", "sub_root_mismatch"), FACE)
 def test_events_that_make_no_sense_keep_nobody_from_asking_about_the_others(forger: Forger, writer: Writer) -> None:
     """The first host that is drawn has a response to nothing; the averages of the others are wrong."""
     hosts = [HOST, *(f"did:web:h{number}.example" for number in range(3))]
@@ -135,4 +135,4 @@ def test_events_that_make_no_sense_keep_nobody_from_asking_about_the_others(forg
         return json.dumps(answer).encode()
 
     codes = [code for code, _ in convicted(audit(forger, bend))]
-    assert codes == ["face_mismatch"] * 3 + ["record_mismatch"]
+    assert codes == ["face_mismatch"] * 3 + ["sub_root_mismatch"]

@@ -113,7 +113,7 @@ def test_an_answer_that_is_not_what_the_log_says(
     assert auditor.convict() == [("answer", code)]
 
 
-@shows(("answer", "record_mismatch"))
+@shows(("answer", "sub_root_mismatch"))
 def test_an_event_that_only_the_answer_hides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, site: Site) -> None:
     auditor, read = auditor_of(site, tmp_path), Reader.events
 
@@ -122,7 +122,7 @@ def test_an_event_that_only_the_answer_hides(monkeypatch: pytest.MonkeyPatch, tm
 
     with monkeypatch.context() as patch:
         patch.setattr(Reader, "events", events)
-        assert auditor.finds(url(site)) == [("record_mismatch", None, 1)]
+        assert auditor.finds(url(site)) == [("sub_root_mismatch", None, 1)]
     auditor.convict()
 
 

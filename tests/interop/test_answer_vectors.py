@@ -22,7 +22,7 @@ ANSWERS = {case["name"]: case for case in VECTORS["answers"]}
 # By the name of the case; a prefix that ends in `*` stands for all that start so.
 CODES = {
     "omitted-event": "proof_length",
-    "omitted-event-new-multiproof": "record_mismatch",
+    "omitted-event-new-multiproof": "sub_root_mismatch",
     "omitted-event-new-record": "map_root_mismatch",
     "reordered-events": "index_order",
     "swapped-entries": "root_mismatch",
@@ -101,6 +101,8 @@ SIGNED_CODES = {
     "verified-without-booking": "entry_invalid",
     "rating-between-steps": "entry_invalid",
     "two-hosts-by-duplicate-member": "entry_malformed",
+    "record-events": "sub_root_mismatch",
+    "record-root": "sub_root_mismatch",
     "record-*": "record_mismatch",
     "map-head-wrong-size": "map_head_not_last",
     "map-head-not-last": "map_head_not_last",
