@@ -16,6 +16,7 @@ from audits.receipts import verify_receipt
 from audits.verify import verify_answer, verify_pages
 from ledger.errors import StaylogError
 from ledger.log.note import Verifier
+from ledger.log.openings import WHITE_SPACE
 from tests.browser.browser import Browser, started
 from tests.browser.corpus import SIZE, Document, corpus, is_json
 from tests.browser.verifying import PAGE
@@ -99,6 +100,13 @@ def test_three_verifiers_agree_about_the_whole_corpus(browser: Browser) -> None:
 def test_the_corpus_is_the_same_each_time() -> None:
     assert corpus(count=100) == corpus(count=100)
     assert corpus(2, 20) != corpus(3, 20)
+
+
+def test_browsers_know_the_same_white_space(browser: Browser) -> None:
+    letters = [letter for letter in map(chr, range(0x110000)) if not "\ud800" <= letter <= "\udfff"]
+    browser.show(PAGE)
+    known = browser.evaluate("arguments[0].match(/\\p{White_Space}/gu).join('')", "".join(letters[:0x10000]))
+    assert set(known) == set(WHITE_SPACE)
 
 
 def main(seeds: Sequence[str]) -> None:
