@@ -299,6 +299,7 @@ class Audit:
         return audited
 
     def _prove_breaks(self, audited: Audited) -> None:
+        self._replayer.settle()
         breaks, replay = [*self._replayer.breaks], self._replayer.rules.replay
         if replay.batch and self._replayer.ended is None:
             breaks.append(["map_head_not_last", audited.size - 1, NOT_LAST.format(audited.size), 1])

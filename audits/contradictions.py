@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from audits.commitments import NOTHING, OF_NOTHING, REPEATED, commitments
 from ledger.canon.times import seconds
 from ledger.errors import BadEntry
 from ledger.log.entries import Entry, parse_entry
@@ -102,7 +103,12 @@ def _other_issuer(first: Placed, second: Placed) -> bool:
     return upgrades and bool(first.get("evidence")["issuer"] != second.get("evidence")["issuer"])
 
 
+def _committed(placed: Placed) -> list[str]:
+    return list(commitments(placed.entry.type, placed.entry.members)) if placed.entry is not None else []
+
+
 PAIRS: dict[str, Pair] = {
+    REPEATED: lambda first, second: not set(_committed(first)).isdisjoint(_committed(second)),
     "time_falls": _falls,
     "index_seq_falls": _seq_falls,
     "review_id_reused": _same("review", "review_id"),
@@ -136,6 +142,8 @@ ALONE: dict[str, Alone] = {
     "issuer_missing": lambda placed, _: (
         placed.is_type("review") and placed.get("level") != "host_attested" and placed.get("evidence")["issuer"] is None
     ),
+    OF_NOTHING: lambda placed, _: NOTHING in _committed(placed),
+    REPEATED: lambda placed, _: len(_committed(placed)) > len(set(_committed(placed))),
     # The review that it names comes later, or is itself.
     "review_unknown": lambda placed, _: placed.get("review") is not None and placed.get("review") >= placed.index,
 }

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from audits.commitments import NOTHING, OF_NOTHING, REPEATED, commitments
 from audits.daily import Daily
 from audits.rules import Rules
 from audits.state import State
@@ -20,6 +21,8 @@ from ledger.log.tree import leaf_hash
 SAVE_SECONDS = 20.0
 # Of one rule; the others are counted.
 MOST_BREAKS = 5
+# What a replay looks for: what was replayed by an earlier version is replayed anew, for what that did not look for.
+LOOKS_FOR = 2
 
 
 class Replayer:
@@ -86,11 +89,19 @@ class Replayer:
         """Only at the end of a batch: inside of one the map is not what the records say."""
         return self.ended is not None or not self.rules.replay.batch
 
+    def settle(self) -> None:
+        """All that the entries so far show is among the breaks: equal commitments are looked for in many at once."""
+        for index, first in self._state.committed.take_repeated():
+            where = "twice" if index == first else f"and so does entry {first}"
+            self._note(REPEATED, index, f"entry {index} has a commitment that no two may have, {where}")
+
     def save(self) -> None:
+        self.settle()
         replay = self.rules.replay
         root = replay.tree.root()
         self._state.write_tiles(self.appender.take_rows())
         snapshot = {
+            "looks_for": LOOKS_FOR,
             "size": self.size,
             "root": root.hex(),
             "derived": replay.size,
@@ -139,6 +150,8 @@ class Replayer:
             self._load()
 
     def _restore(self, snapshot: Mapping[str, Any]) -> None:
+        if snapshot["looks_for"] != LOOKS_FOR:
+            raise NotStored("it was replayed by another version")
         self.appender = Appender(self._state, snapshot["size"])
         replay = self.rules.replay
         replay.go_on(self.appender, snapshot["derived"])
@@ -169,6 +182,11 @@ class Replayer:
             self._keep_last_hosts()
             return None
         self.daily.add(entry, new_host=len(self.rules.replay.hosts) > hosts)
+        made = list(commitments(entry.type, entry.members))
+        if NOTHING in made:
+            self._note(OF_NOTHING, index, f"entry {index} commits to nothing: to the SHA-256 of no bytes")
+        if made:
+            self._state.committed.add(index, made)
         if entry.type == "map_head":
             self.heads += 1
             self._head_is_right, self._next_is_right = self._next_is_right, True

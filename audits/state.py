@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
+from audits import committed
+from audits.committed import Committed
 from ledger.errors import BrokenRule, Misconfigured, NotStored
 from ledger.log.checkpoint import Checkpoint
 from ledger.log.note import Verifier
@@ -38,7 +40,7 @@ CREATE TABLE IF NOT EXISTS checkpoint (size INTEGER, root BLOB, note TEXT NOT NU
 CREATE TABLE IF NOT EXISTS review (idx INTEGER PRIMARY KEY, review_id TEXT NOT NULL, data TEXT NOT NULL, sum INTEGER);
 CREATE TABLE IF NOT EXISTS used (review_id TEXT PRIMARY KEY, sum INTEGER) WITHOUT ROWID;
 """
-_REPLAYED = ("tile", "host", "head", "review", "used")
+_REPLAYED = ("tile", "host", "head", "review", "used", "committed")
 
 
 class State:
@@ -52,6 +54,7 @@ class State:
         self._heads: dict[int, tuple[str, bytes]] = {}
         try:
             self.reviews = DiskReviews(self._connection)
+            self.committed = Committed(self._connection)
             if self.get("log") not in (None, str(log)):
                 raise Misconfigured("settings_invalid", f"{self.folder} is about another log: {self.get('log')}")
             self.put("log", str(log))
@@ -67,6 +70,7 @@ class State:
     def commit(self) -> None:
         """All that was noted since the last time, or nothing of it."""
         self.reviews.flush()
+        self.committed.flush()
         rows = [(host, record, edge) for host, (record, edge) in self._hosts.items()]
         self._connection.executemany("INSERT OR REPLACE INTO host VALUES (?, ?, ?)", rows)
         self._hosts.clear()
@@ -79,6 +83,7 @@ class State:
         self._hosts.clear()
         self._heads.clear()
         self.reviews.forget()
+        self.committed.forget()
         for table in _REPLAYED:
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 (names of our own)
         self._connection.execute("DELETE FROM meta WHERE name = 'replay'")
@@ -256,7 +261,7 @@ def _open(file: Path, *, lasting: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'NORMAL' if lasting else 'OFF'}")
         _require_format(connection, file.parent)
-        connection.executescript(_TABLES)
+        connection.executescript(_TABLES + committed.TABLE)
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
         busy = "locked" in str(error)

@@ -76,7 +76,7 @@
                                context_changed, issuer_invalid, issuer_unknown, issuer_already, issuer_changed,
                                issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised,
                                listing_invalid, file_exists, file_unwritable, file_unreadable, development_refused,
-                               confirmation_missing
+                               confirmation_missing, entry_not_by_hand
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """

@@ -27,6 +27,7 @@ def test_audits_stands_on_the_pure_parts_only() -> None:
         "asking",
         "audit",
         "beside",
+        "committed",
         "explaining",
         "findings",
         "given",

@@ -10,13 +10,23 @@ from rich.console import Console
 from rich.markup import escape
 
 from ledger.commands.common import accept_clock_option, data_option, data_options, progress_bar, refusals
-from ledger.errors import StaylogError
-from ledger.settings import DEFAULT_BASE_URL, Settings
+from ledger.commands.network import stated_base_url
+from ledger.errors import Misconfigured, StaylogError
+from ledger.settings import DEFAULT_BASE_URL, Settings, is_loopback
 
 if TYPE_CHECKING:
+    from ledger.folder import Ledger
     from ledger.log.drafts import Draft
     from ledger.log.note import Verifier
 
+# What adds each entry about a host to a ledger that others reach. By hand it would rest on no signature but the log's.
+_OWN_WAY = {
+    "review": "a guest signs it: `staylog review submit`",
+    "response": "a host signs it: `staylog review respond`",
+    "upgrade": "a guest signs what it rests on: `staylog review evidence`",
+    "booking_check": "the ledger writes it itself, from what hosts and guests signed",
+    "redaction": "it needs a decision and a legal basis: `staylog redact`",
+}
 # Refusals of a file that are shown; the rest are counted.
 MOST_SHOWN = 20
 
@@ -100,6 +110,9 @@ def add(file: Any, accept_clock: bool, data: Path, database_url: str | None) -> 
     may stand, as {"text": "...", "salt": "..."}, and is then served; the salt may be left out. Works while a service
     runs, and is seen there within a second.
 
+    An entry about a host is added so only where no other machine reaches the ledger: for development and tests. With
+    any other base URL it is refused (entry_not_by_hand); reviews, responses and evidence are signed and handed in.
+
     \b
       echo '{"type":"policy","v":1,"policy":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}' | staylog log add -
     """
@@ -108,8 +121,9 @@ def add(file: Any, accept_clock: bool, data: Path, database_url: str | None) -> 
         from ledger.log.integrate import SomeRefused
 
         drafts, lines = _read_drafts(file)
-        ledger = open_ledger(Settings.of(data, database_url), accept_clock=accept_clock)
+        ledger = open_ledger(Settings.of(data, database_url, stated_base_url()), accept_clock=accept_clock)
         try:
+            _require_own_way(drafts, lines, ledger)
             with progress_bar("adding") as progress:
                 added = ledger.sequencer.append(drafts, lambda done: progress("entries", done, len(drafts)))
             if any(draft.type == "redaction" for draft in drafts):
@@ -181,6 +195,21 @@ def _read_drafts(file: Any) -> tuple[list["Draft"], list[int]]:
     if wrong:
         _refuse_lines(wrong)
     return drafts, lines
+
+
+def _require_own_way(drafts: list["Draft"], lines: list[int], ledger: "Ledger") -> None:
+    """Ends the command when there is an entry about a host, and the ledger has, or was made with, a base URL that other
+    machines reach."""
+    if all(map(is_loopback, (ledger.made_as, ledger.settings.base_url))):
+        return
+    others = {line: _OWN_WAY[draft.type] for line, draft in zip(lines, drafts, strict=True) if draft.type in _OWN_WAY}
+    if others:
+        _refuse_lines(
+            {
+                line: Misconfigured("entry_not_by_hand", f"this entry is not added by hand on {ledger.made_as}: {way}")
+                for line, way in others.items()
+            }
+        )
 
 
 def _refuse_lines(wrong: dict[int, StaylogError]) -> None:

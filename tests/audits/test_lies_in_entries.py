@@ -158,7 +158,44 @@ def vouched(*entries: dict[str, Any], **evidence: Any) -> Lie:
     return lie
 
 
+def committed(type_: str, member: str, commitment: str | None = None) -> Lie:
+    """An entry of this type with the commitment of a review before it, or with another one; after some other entries."""
+
+    def lie(forger: Forger, writer: Writer) -> int:
+        draft = writer.review(level="unconfirmed")
+        review = forger.add(draft)
+        forger.add(writer.check())
+        evidence = review.entry.members["evidence"]
+        again = commitment or evidence["commitment"]
+        drafts = {
+            "review": writer.review(),
+            "booking_check": writer.check(),
+            "response": writer.response(review),
+            "redaction": writer.redaction(review),
+            "upgrade": writer.upgrade(review),
+        }
+        members = drafts[type_].members
+        if member == "text":
+            opened = {**members, "text": review.entry.members["text"]}
+            return forger.add(make_draft(type_, opened, opening=draft.opening)).index
+        changed = {**members[member], "commitment": again} if member == "evidence" else again
+        return forger.add(make_draft(type_, {**members, member: changed}, opening=drafts[type_].opening)).index
+
+    return lie
+
+
+def same_twice(forger: Forger, writer: Writer) -> int:
+    response = writer.response(forger.add(writer.review()))
+    members = {**response.members, "statement": response.members["text"]}
+    return forger.add(make_draft("response", members, opening=response.opening)).index
+
+
 EVIL = "https://evil.example"
+NOTHING = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+COMMITMENTS = [
+    ("review", "text"), ("review", "evidence"), ("response", "text"), ("response", "statement"), ("upgrade", "evidence"),
+    ("redaction", "decision"), ("booking_check", "booking"),
+]  # fmt: skip
 UNCONFIRMED = {"booking": "none", "commitment": HASH, "idv_level": None, "issuer": None}
 CASES = {
     "no text at all": Case("entry_malformed", raw(b"\xff\xfe\x00")),
@@ -193,6 +230,20 @@ CASES = {
     "a redaction of a response that never was": Case("redaction_of_nothing", redacted("response", twice=False), "prefix"),
     "an upgrade of what is verified": Case("upgrade_not_unconfirmed", upgraded("guest_verified", 1)),
     "an upgrade of what the host attested": Case("upgrade_not_unconfirmed", upgraded("host_attested", 1)),
+    **{
+        f"the commitment of another entry as the {member} of a {type_}": Case(
+            "commitment_repeated", committed(type_, member), goes_on=True
+        )
+        for type_, member in COMMITMENTS
+    },
+    **{
+        f"nothing as the {member} of a {type_}": Case(
+            "commitment_of_nothing", committed(type_, member, NOTHING), goes_on=True
+        )
+        for type_, member in COMMITMENTS
+        if member != "text"
+    },
+    "one commitment twice in an entry": Case("commitment_repeated", same_twice, goes_on=True),
     "an upgrade by another issuer": Case("issuer_changed", upgraded_by_another, goes_on=True),
     "a second upgrade": Case("upgrade_not_unconfirmed", upgraded("unconfirmed", 2)),
     "a response that is older than the host's last event": Case("time_falls", backdated_for_its_host),

@@ -13,8 +13,13 @@ from click.testing import CliRunner, Result
 from ledger.cli import main
 from ledger.clock import utc_now
 from ledger.folder import open_ledger
+from ledger.log.sequencer import Integrated
 from ledger.settings import Settings
+from ledger.store.rows import Published
+from tests.audits.forger import TRUST
 from tests.running import HOST, Running, Writer
+
+NOWHERE = Published(0, b"", None, b"", 0, "", "")
 
 
 def staylog(running: Running, *arguments: str, text: str | None = None) -> Result:
@@ -179,3 +184,51 @@ def test_added_lines_reach_an_answer_that_verifies(running: Running, writer: Wri
     size = running.ledger.reader.refresh().size
     assert json.loads(running.answer(HOST, size=size))["total_reviews"] == 30
     assert os.environ.get("STAYLOG_DATA") is None
+
+
+def public_ledger(folder: Path, environment: str = "https://ledger.example") -> tuple[str, ...]:
+    where = ("--data", str(folder / "public"))
+    done = CliRunner().invoke(main, ["init", *where, "--base-url", environment])
+    assert done.exit_code == 0, done.output
+    return where
+
+
+def test_refuses_entries_about_hosts_on_a_public_ledger(tmp_path: Path, writer: Writer) -> None:
+    where = public_ledger(tmp_path)
+    [review] = [Integrated(2, writer.review().at("2026-06-01T12:00:00Z"), NOWHERE, repeated=False)]
+    drafts = (
+        writer.review(),
+        writer.response(review),
+        writer.upgrade(review),
+        writer.redaction(review),
+        writer.check(),
+    )
+    for draft in drafts:
+        done = CliRunner().invoke(main, ["log", "add", "-", *where], input=lines(writer.policy(), draft))
+        assert done.exit_code == 1
+        assert "line 2 (entry_not_by_hand)" in done.output, done.output
+        assert "Nothing was added." in done.output
+    issuer = json.dumps({"type": "issuer", "v": 1, **TRUST}) + "\n"
+    done = CliRunner().invoke(main, ["log", "add", "-", *where], input=lines(writer.policy()) + issuer)
+    assert (done.exit_code, "2 entries added, 2 to 3" in done.output) == (0, True), done.output
+
+
+def test_another_base_url_does_not_make_a_public_ledger_private(tmp_path: Path, writer: Writer) -> None:
+    where = public_ledger(tmp_path)
+    environment = {"STAYLOG_BASE_URL": "http://127.0.0.1:8080"}
+    done = CliRunner().invoke(main, ["log", "add", "-", *where], input=lines(writer.review()), env=environment)
+    assert (done.exit_code, "entry_not_by_hand" in done.output) == (1, True)
+
+
+@pytest.mark.parametrize("base_url", ["http://localhost:8080", "http://[::1]:8080", "http://127.0.0.1:9999"])
+def test_takes_reviews_where_no_other_machine_reaches_the_ledger(tmp_path: Path, writer: Writer, base_url: str) -> None:
+    where = public_ledger(tmp_path, base_url)
+    done = CliRunner().invoke(main, ["log", "add", "-", *where], input=lines(writer.review()))
+    assert done.exit_code == 0, done.output
+
+
+def test_a_private_ledger_that_is_served_to_others_is_public(tmp_path: Path, writer: Writer) -> None:
+    where = public_ledger(tmp_path, "http://127.0.0.1:8080")
+    environment = {"STAYLOG_BASE_URL": "https://ledger.example"}
+    done = CliRunner().invoke(main, ["log", "add", "-", *where], input=lines(writer.review()), env=environment)
+    assert (done.exit_code, "entry_not_by_hand" in done.output) == (1, True)
