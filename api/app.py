@@ -8,7 +8,21 @@ from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 from litestar.di import Provide
 
-from api import bookings, census, explain, home, hosts, log, meta, metrics, openapi, reviews, verifying, witnesses
+from api import (
+    activity,
+    bookings,
+    census,
+    explain,
+    home,
+    hosts,
+    log,
+    meta,
+    metrics,
+    openapi,
+    reviews,
+    verifying,
+    witnesses,
+)
 from api.caching import AnswerCache
 from api.edge import Edge
 from api.intake import Intake
@@ -71,6 +85,7 @@ def create_app(
             *witnesses.HANDLERS,
             *census.HANDLERS,
             *hosts.HANDLERS,
+            *activity.HANDLERS,
             *reviews.HANDLERS,
             *bookings.HANDLERS,
             home.home,

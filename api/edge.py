@@ -14,6 +14,7 @@ from litestar.enums import ScopeType
 from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from api.activity import routed_path
 from api.caching import AnswerCache
 from api.clients import READS, client, limit_of
 from api.metrics import UNROUTED, count_request
@@ -60,6 +61,8 @@ class Edge:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
+        if (path := routed_path(scope["raw_path"])) is not None:
+            scope = cast("HTTPScope", {**scope, "path": path})
         began = perf_counter()
         method, status = scope["method"], 500
         head = method == "HEAD"

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 Hash = Annotated[str, Meta(pattern="^[A-Za-z0-9+/]{43}=$", description="Base64 of 32 bytes.")]
 Index = Annotated[int, Meta(ge=0)]
@@ -110,6 +110,52 @@ class Statistics(Struct, frozen=True):
     redactions: RedactionsByBasis
     checks: ChecksByOutcome
     days: Annotated[list[DayStatistics], Meta(description="By date (UTC), but for days without any entry.")]
+
+
+class CountedCheckpoint(Struct, frozen=True):
+    size: Count
+    root: Hash
+    at: Annotated[str, Meta(description="The time of the map head that ends this tree.")]
+
+
+class IssuerDay(Struct, frozen=True):
+    """Reviews by the level at which they came in. An upgrade makes an unconfirmed review guest_verified: it is no
+    review, and counted on its own day."""
+
+    date: str
+    guest_verified: Index
+    host_attested: Index
+    unconfirmed: Index
+    upgrades: Index
+
+
+class HostDay(Struct, frozen=True):
+    """Entries of the log that name the host, by their type."""
+
+    date: str
+    review: Index
+    response: Index
+    upgrade: Index
+    booking_check: Index
+    redaction: Index
+
+
+class IssuerActivity(Struct, frozen=True):
+    """What rested on an issuer's credentials, day by day (UTC)."""
+
+    first: Annotated[str, Meta(description="The first day of this answer.")] = field(name="from")
+    to: Annotated[str, Meta(description="The last day of this answer; it may not be over yet.")]
+    as_of: Annotated[CountedCheckpoint, Meta(description="The checkpoint whose entries were counted.")]
+    days: Annotated[list[IssuerDay], Meta(description="By ascending date, but for days without any.")]
+
+
+class HostEvents(Struct, frozen=True):
+    """What came in about a host, day by day (UTC)."""
+
+    first: Annotated[str, Meta(description="The first day of this answer.")] = field(name="from")
+    to: Annotated[str, Meta(description="The last day of this answer; it may not be over yet.")]
+    as_of: Annotated[CountedCheckpoint, Meta(description="The checkpoint whose entries were counted.")]
+    days: Annotated[list[HostDay], Meta(description="By ascending date, but for days without any.")]
 
 
 class Inclusion(Struct, frozen=True):

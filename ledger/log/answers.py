@@ -5,14 +5,14 @@ What an answer says beside them follows from the record: `face.summary`.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ledger.canon import base64
 from ledger.errors import BadRequest, NotStored, StaylogError
 from ledger.log.face import Event, history
 from ledger.log.hostmap import MapLeaf, MapProof, map_key, map_value
 from ledger.log.tiles import TileTree
-from ledger.log.tree import multiproof_subtrees, root_of
+from ledger.log.tree import Subtree, multiproof_subtrees, root_of
 
 MAX_FULL_EVENTS = 1000
 MAX_PAGE_EVENTS = 500
@@ -51,8 +51,23 @@ def aggregate(view: View, tree: TileTree) -> dict[str, Any]:
     return {"proof": _proof(view, tree, ())}
 
 
-def page(view: View, tree: TileTree, events: Sequence[Event], start: int, sublog: Sequence[bytes]) -> dict[str, Any]:
-    """Events `start`, `start` + 1, ... of the host; `sublog` has the sub-log leaves of all its events."""
+class Hashes(Protocol):
+    """The sub-log of a host: how many events it has, and the hashes of its subtrees."""
+
+    def __len__(self) -> int: ...
+
+    def subtrees(self, subtrees: Sequence[Subtree]) -> list[bytes]: ...
+
+
+class Leaves(list[bytes]):
+    """A sub-log that is short enough to be hashed anew."""
+
+    def subtrees(self, subtrees: Sequence[Subtree]) -> list[bytes]:
+        return [root_of(self[lo:hi]) for lo, hi in subtrees]
+
+
+def page(view: View, tree: TileTree, events: Sequence[Event], start: int, sublog: Hashes) -> dict[str, Any]:
+    """Events `start`, `start` + 1, ... of the host, which has as many in all as its `sublog`."""
     if view.record is None:
         return full(view, tree, ())
     if not 0 <= start < len(sublog) or not 0 < len(events) <= MAX_PAGE_EVENTS:
@@ -63,15 +78,9 @@ def page(view: View, tree: TileTree, events: Sequence[Event], start: int, sublog
         **_proof(view, tree, events),
         "events": [_event(event) for event in events],
         "from": start,
-        "sub_proof": view.written(sublog_multiproof(sublog, range(start, start + len(events)))),
+        "sub_proof": view.written(sublog.subtrees(multiproof_subtrees(range(start, start + len(events)), len(sublog)))),
     }
     return {"proof": proof}
-
-
-def sublog_multiproof(sublog: Sequence[bytes], positions: Sequence[int]) -> list[bytes]:
-    """A host's sub-log is short enough to be hashed anew; it has no tiles."""
-    subtrees = multiproof_subtrees(positions, len(sublog))
-    return [root_of(sublog[lo:hi]) for lo, hi in subtrees]
 
 
 def _proof(view: View, tree: TileTree, events: Sequence[Event]) -> dict[str, Any]:

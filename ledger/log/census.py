@@ -33,6 +33,10 @@ _TIME = re.compile(r"[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z")
 _logger = logging.getLogger(__name__)
 
 
+class _Evidence(msgspec.Struct, gc=False):
+    issuer: str | None = None
+
+
 class _Seen(msgspec.Struct, gc=False):
     """All of an entry that is counted: the rest is read over, in half the time that reading it would take."""
 
@@ -41,12 +45,30 @@ class _Seen(msgspec.Struct, gc=False):
     level: str = ""
     basis: str = ""
     outcome: str = ""
+    host_did: str = ""
+    evidence: _Evidence | None = None
+
+    @property
+    def issuer(self) -> str | None:
+        return None if self.evidence is None else self.evidence.issuer
 
 
+# What an entry with evidence counts as; a review by its level.
+_VOUCHED = {"review": "", "upgrade": "upgrades"}
 # By the type of an entry and what is told apart within it.
 Tally = Counter[tuple[str, str]]
 
 _decode = msgspec.json.Decoder(list[_Seen]).decode
+
+
+class IssuerDay(TypedDict):
+    """Reviews that rest on the issuer's credentials, by the level at which they came in. An upgrade is no review: it is
+    counted beside them, on its own day."""
+
+    guest_verified: int
+    host_attested: int
+    unconfirmed: int
+    upgrades: int
 
 
 class Counts(TypedDict):
@@ -91,6 +113,8 @@ class Census:
         self._at = ""
         self._total: Tally = Counter()
         self._days: dict[str, Tally] = {}
+        # By issuer and date. Issuers are those of the log: the operator's own entries name them.
+        self._issuers: dict[str, dict[str, IssuerDay]] = {}
         self._counted = Counted(0, "", _counts(self._total), {})
         self._stop = Event()
         self._thread: Thread | None = None
@@ -114,13 +138,22 @@ class Census:
     def so_far(self) -> Counted:
         """What was counted by now, though the rest may not be there to be counted."""
         with self._turn:
-            if self._counted.size != self._size:
-                # Times never fall: of the days that were there, only the last one may have changed.
-                last = self._counted.at[:10]
-                newer = {date: _counts(tally) for date, tally in self._days.items() if date >= last}
-                days = {**self._counted.days, **newer}
-                self._counted = Counted(self._size, self._at, _counts(self._total), days)
-            return self._counted
+            return self._so_far()
+
+    def of_issuer(self, issuer: str) -> tuple[Counted, dict[str, IssuerDay]]:
+        """What `now` gives and, of the same entries, those days on which something rested on the issuer."""
+        self.now()
+        with self._turn:
+            return self._so_far(), {date: day.copy() for date, day in self._issuers.get(issuer, {}).items()}
+
+    def _so_far(self) -> Counted:
+        if self._counted.size != self._size:
+            # Times never fall: of the days that were there, only the last one may have changed.
+            last = self._counted.at[:10]
+            newer = {date: _counts(tally) for date, tally in self._days.items() if date >= last}
+            days = {**self._counted.days, **newer}
+            self._counted = Counted(self._size, self._at, _counts(self._total), days)
+        return self._counted
 
     def _run(self) -> None:
         """With a pause after each chunk as long as it took: half of the interpreter stays with those who answer."""
@@ -143,6 +176,8 @@ class Census:
             if not entries:
                 return False
             tallies: dict[str, Tally] = {}
+            vouched: list[tuple[str, str, str]] = []
+            events: list[tuple[str, str | None]] = []
             at, last = self._at, self._reader.published.at
             for seen in _read(entries, self._size):
                 if seen.at and (not at <= seen.at <= last or not _TIME.fullmatch(seen.at)):
@@ -151,7 +186,15 @@ class Census:
                 at = seen.at or at
                 tally = tallies.setdefault(at[:10], Counter())
                 tally[seen.type, seen.level or seen.basis or seen.outcome] += 1
+                if seen.host_did:
+                    events.append((seen.host_did, seen.issuer if seen.type == "review" else None))
+                if seen.issuer is not None and seen.type in _VOUCHED:
+                    vouched.append((seen.issuer, at[:10], _VOUCHED[seen.type] or seen.level))
             _require_days(tallies, self._size)
+            self._reader.issuer_counts.note(self._size + len(entries), events)
+            for issuer, date, kind in vouched:
+                day = self._issuers.setdefault(issuer, {}).setdefault(date, _no_reviews())
+                day[kind] += 1  # type: ignore[literal-required]
             self._at = at
             for date, tally in tallies.items():
                 self._days.setdefault(date, Counter()).update(tally)
@@ -174,6 +217,10 @@ def _require_days(dates: Iterable[str], start: int) -> None:
             date.fromisoformat(day)
     except ValueError as error:
         raise NotStored(f"one of the entries from {start} on is damaged: {error}") from error
+
+
+def _no_reviews() -> IssuerDay:
+    return {"guest_verified": 0, "host_attested": 0, "unconfirmed": 0, "upgrades": 0}
 
 
 def _counts(tally: Tally) -> Counts:

@@ -82,7 +82,7 @@ class MemoryLog:
             return {**face, **answers.full(view, self.tree, events)}
         if proof == "aggregate":
             return {**face, **answers.aggregate(view, self.tree)}
-        sublog = [sublog_leaf(event.index, event.entry.leaf_hash) for event in events]
+        sublog = answers.Leaves(sublog_leaf(event.index, event.entry.leaf_hash) for event in events)
         return {**face, **answers.page(view, self.tree, events[start : start + count], start, sublog)}
 
     def _integrate(self, entry: Entry) -> None:

@@ -1,7 +1,5 @@
 """Reading the log, always at a published size: what is committed but not signed does not exist for others."""
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,12 +12,13 @@ from sqlalchemy import Connection
 
 from ledger import metrics
 from ledger.errors import NotFound, NotStored, Unavailable
-from ledger.log.cache import Cache
 from ledger.log.entries import Entry
 from ledger.log.face import Event
 from ledger.log.hostmap import map_key
+from ledger.log.issuer_counts import IssuerCounts
 from ledger.log.openings import Opening
 from ledger.log.pages import PagedMap
+from ledger.log.sublog import SubLog
 from ledger.log.tiles import HEIGHT, WIDTH, TileTree, encode_bundle, tile_id
 from ledger.log.tree import HASH_SIZE
 from ledger.store.engine import Store
@@ -30,9 +29,7 @@ from ledger.store.rows import (
     published_at,
     published_below,
     read_entries,
-    read_host_entries,
     read_issuers,
-    read_openings,
     run,
     select_in,
 )
@@ -45,20 +42,47 @@ CACHED_TILES = 4096
 
 @dataclass(frozen=True, slots=True)
 class RecordState:
-    """A host's record, and the first checkpoint that covered it: size, root and time."""
+    """A host's record with the edge of its sub-log, and the first checkpoint that covered it: size, root and time."""
 
     data: bytes
+    edge: bytes
     as_of: int
     root: bytes
     at: str
 
 
+@dataclass(frozen=True, slots=True)
+class HostCounts:
+    """Entries that name a host, by type, and when the last of them came."""
+
+    last_event: str
+    by_type: dict[str, int]
+
+    @classmethod
+    def of(cls, record: bytes) -> "HostCounts":
+        members = _decode_record(record)
+        counts = {
+            "review": sum(members["reviews"].values()),
+            "response": members["responses"],
+            "upgrade": 0,
+            "booking_check": sum(members["checks"].values()),
+            "redaction": members["redactions"],
+        }
+        # Every other event is counted in the record.
+        counts["upgrade"] = members["events"] - sum(counts.values())
+        return cls(members["last_event"], counts)
+
+
 _RECORD = (
-    "SELECT r.data, c.size, c.root, c.at FROM record r, checkpoint c WHERE r.idx = (SELECT max(idx) FROM entry "
+    "SELECT r.data, r.edge, c.size, c.root, c.at FROM record r, checkpoint c WHERE r.idx = (SELECT max(idx) FROM entry "
     "WHERE host_key = ? AND idx < ?) AND c.size = (SELECT min(size) FROM checkpoint WHERE size > r.idx)"
 )
+# At the end of a batch, where a host's last entry has its record.
+_RECORD_BELOW = "SELECT data FROM record WHERE idx = (SELECT max(idx) FROM entry WHERE host_key = ? AND idx < ?)"
 _EVENTS = "SELECT idx, data, text, salt FROM entry WHERE"
 _OF_HOST = f"{_EVENTS} host_key = ? AND idx < ? ORDER BY idx"
+_HOST_DATA = "SELECT data FROM entry WHERE host_key = ? AND idx >= ? AND idx < ?"
+_FROM = f"{_EVENTS} host_key = ? AND idx >= ? AND idx < ? ORDER BY idx LIMIT ?"
 _NEWEST_REVIEWS = (
     "WITH listed AS (SELECT idx FROM entry WHERE host_key = ? AND review_id IS NOT NULL AND idx < ? "
     f"ORDER BY idx DESC LIMIT ?) {_EVENTS} idx IN (SELECT idx FROM listed) "
@@ -73,9 +97,7 @@ _KNOWN = "SELECT min(idx) FROM known WHERE key IN ({})"
 _COVERING = "SELECT size FROM checkpoint WHERE size > ? ORDER BY size LIMIT 1"
 _ISSUER_BELOW = "SELECT max(idx) FROM issuer_keys WHERE idx < ?"
 _ISSUER_PUBLISHED = "SELECT max(idx) FROM issuer_keys WHERE idx < (SELECT max(size) FROM checkpoint)"
-# As canonical JSON has them; no text in an entry has a bare quotation mark.
-_REVIEW_TYPE = b'"type":"review"'
-_ISSUER = re.compile(rb'"issuer":"([^"]+)"')
+_decode_record = msgspec.json.Decoder(dict[str, Any]).decode
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
@@ -88,7 +110,7 @@ class Reader:
         rows = Rows(self._connect)
         self.tree = TileTree(rows, CACHED_TILES)
         self.map = PagedMap(rows)
-        self._issuers_of: Cache[tuple[str, int], Counter[str]] = Cache(1000)
+        self.issuer_counts = IssuerCounts(self._host_data)
         self._newest: Published | None = None
         self._news = Condition()
         # The quorum by which checkpoints count as witnessed, if any does.
@@ -211,15 +233,22 @@ class Reader:
         """The `count` newest reviews of the host below log index `before`, with all entries about them below `size`."""
         return _events(self._run(_NEWEST_REVIEWS, map_key(host), before, count, size))
 
-    def host_entries(self, host: str, size: int) -> list[tuple[int, bytes]]:
-        """Log index and bytes of all entries below `size` that name the host: cheaper than events for a large host."""
-        with self._connect() as connection:
-            return read_host_entries(connection, map_key(host), size)
+    def counts_below(self, host: str, index: int) -> HostCounts | None:
+        """What a host's record counts before a log index that begins a batch; None if it has no entry there."""
+        for (data,) in self._run(_RECORD_BELOW, map_key(host), index):
+            return HostCounts.of(data)
+        return None
 
-    def with_texts(self, entries: Sequence[tuple[int, bytes]]) -> list[Event]:
-        with self._connect() as connection:
-            openings = read_openings(connection, [index for index, _ in entries])
-        return _events([(index, data, *openings.get(index, (None, None))) for index, data in entries])
+    def page(self, host: str, size: int, start: int, count: int) -> list[Event]:
+        """The first `count` entries that name the host in [start, size) of the log, with their texts."""
+        return _events(self._run(_FROM, map_key(host), start, size, count))
+
+    def sublog(self, host: str, size: int, count: int, edge: bytes) -> SubLog:
+        """The host's `count` events below `size`, by the edge of its record there."""
+        return SubLog(self._run, Rows(self._connect), map_key(host), size, count, edge)
+
+    def _host_data(self, host: str, start: int, stop: int) -> list[bytes]:
+        return [data for (data,) in self._run(_HOST_DATA, map_key(host), start, stop)]
 
     def upgraded(self, reviews: Sequence[int], size: int) -> set[int]:
         """Which of these reviews were upgraded below `size`."""
@@ -272,15 +301,6 @@ class Reader:
         """The entry by which the policy of now was adopted, and the policy's hash."""
         rows = self._run("SELECT idx, policy FROM adopted_policy ORDER BY idx DESC LIMIT 1")
         return (int(rows[0][0]), str(rows[0][1])) if rows else None
-
-    def issuers_of(self, host: str, size: int) -> Counter[str]:
-        """How many of the host's reviews below `size` rest on each issuer's credentials. Of many thousands, perhaps:
-        they are not parsed, and not counted twice."""
-        counts = self._issuers_of.get((host, size))
-        if counts is None:
-            found = (_ISSUER.search(data) for _, data in self.host_entries(host, size) if _REVIEW_TYPE in data)
-            counts = self._issuers_of.put((host, size), Counter(match[1].decode() for match in found if match))
-        return counts
 
     def newest_issuer(self, size: int | None = None) -> int:
         """The index of the newest issuer entry below `size`, or of all that are published; -1 when there is none."""

@@ -15,8 +15,6 @@ from ledger.log import answers
 from ledger.log.face import Event, history, statistics, summary
 from ledger.log.hostmap import map_key
 from ledger.log.reader import Reader, RecordState
-from ledger.log.record import sublog_leaf
-from ledger.log.tree import leaf_hash
 from ledger.store.rows import Published
 
 PROOFS = ("none", "full", "aggregate", "page")
@@ -74,7 +72,7 @@ def reputation(
                 size = max(stored.as_of, _covering(reader, registry.newest))
                 shown["next_cursor"] = _cursor(size, shown["review_history"][-1]["index"])
         else:
-            shown = _proved(reader, host, state, before, stored.data if stored else None, count, events, query)
+            shown = _proved(reader, host, state, before, stored, count, events, query)
         # The same until the host's next event, which is what it is kept by.
         as_of = stored.as_of if stored else 0
         issuers = _issuers(registry, _issuer_counts(reader, host, as_of, events))
@@ -93,7 +91,7 @@ def reputation(
 def _issuer_counts(reader: Reader, host: str, size: int, events: Sequence[Event] | None) -> Mapping[str, int]:
     """How many reviews rest on each issuer's credentials."""
     if events is None:
-        return reader.issuers_of(host, size)
+        return reader.issuer_counts.of(host, size)
     counts: dict[str, int] = {}
     for event in events:
         issuer = event.entry.members["evidence"]["issuer"] if event.entry.type == "review" else None
@@ -161,11 +159,12 @@ def _proved(
     host: str,
     state: Published,
     before: int,
-    record: bytes | None,
+    stored: RecordState | None,
     count: int,
     events: Sequence[Event] | None,
     query: Query,
 ) -> dict[str, Any]:
+    record = stored.data if stored else None
     path = reader.map.prove(state.map_top, map_key(host), state.map_root)
     map_head = reader.entries(state.size - 1, state.size)[0].decode()
     # Our encoder writes bytes as base64, much faster than we could.
@@ -178,10 +177,10 @@ def _proved(
             f"this host has {count} events; above {answers.MAX_FULL_EVENTS} ask for "
             f"proof=page&from=0&count={answers.MAX_PAGE_EVENTS}&size={state.size} and go on from there",
         )
-    if query.proof == "page" and count:
-        entries = reader.host_entries(host, state.size)
-        sublog = [sublog_leaf(index, leaf_hash(data)) for index, data in entries]
-        events = reader.with_texts(entries[query.start : query.start + query.count] if query.start >= 0 else [])
+    if query.proof == "page" and stored is not None:
+        sublog = reader.sublog(host, state.size, count, stored.edge)
+        inside = 0 <= query.start < count
+        events = reader.page(host, state.size, sublog.place(query.start), query.count) if inside else []
         upgraded = reader.upgraded([event.entry.members.get("review", event.index) for event in events], state.size)
         return answers.page(view, reader.tree, _shown(events, upgraded, query.text), query.start, sublog)
     events = reader.events(host, state.size) if events is None else events

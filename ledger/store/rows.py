@@ -150,11 +150,6 @@ def read_host_entries(connection: Connection, host: bytes, size: int) -> list[tu
     return run(connection, "SELECT idx, data FROM entry WHERE host_key = ? AND idx < ? ORDER BY idx", (host, size))
 
 
-def read_openings(connection: Connection, indices: Sequence[int]) -> dict[int, tuple[str, bytes]]:
-    rows = select_in(connection, "SELECT idx, text, salt FROM entry WHERE idx IN ({}) AND text IS NOT NULL", indices)
-    return {index: (text, salt) for index, text, salt in rows}
-
-
 def read_issuers(connection: Connection, size: int) -> list[tuple[int, bytes, bytes]]:
     """Log index, bytes and pinned keys of the issuer entries below `size`, in their order."""
     query = (

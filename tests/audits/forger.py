@@ -183,7 +183,7 @@ class Forger:
         if query["proof"] == ["full"]:
             return {**face, **answers.full(view, tree, events)}
         start, count = int(query["from"][0]), int(query["count"][0])
-        sublog = [sublog_leaf(event.index, event.entry.leaf_hash) for event in events]
+        sublog = answers.Leaves(sublog_leaf(event.index, event.entry.leaf_hash) for event in events)
         return {**face, **answers.page(view, tree, events[start : start + count], start, sublog)}
 
 

@@ -65,7 +65,7 @@ class Forgery:
         return json.dumps({**self._summary(), "proof": answers._proof(self.view, self.tree, ())}).encode()
 
     def page(self, events: list[Event], start: int, sublog: list[bytes]) -> bytes:
-        shown = answers.page(self.view, self.tree, events, start, sublog)
+        shown = answers.page(self.view, self.tree, events, start, answers.Leaves(sublog))
         return json.dumps({**self._summary(), **shown}).encode()
 
     def _summary(self) -> dict[str, Any]:
