@@ -8,6 +8,7 @@ from audits.evidence import Audited
 from audits.face import Part
 from audits.findings import Findings
 from audits.replayer import Progress, Replayer
+from audits.sampling import Sampler
 from audits.source import Source
 from audits.state import State
 from ledger.log.note import Verifier
@@ -28,6 +29,7 @@ class Asking:
         findings: Findings,
         progress: Progress,
         follow: Callable[[Audited], Audited],
+        pause: float,
     ) -> None:
         self._source = source
         self._log = log
@@ -36,6 +38,8 @@ class Asking:
         self._findings = findings
         self._progress = progress
         self._follow = follow
+        self._asked_about_issuers = False
+        self._sampler = Sampler(source, log, state, replayer, findings, pause)
         self._asked: dict[str, beside.Asked | None] = {}
 
     def about(self, hosts: Iterable[str], audited: Audited) -> Audited:
@@ -49,6 +53,7 @@ class Asking:
                 if self._is_open(host, missing):
                     self._progress("answers", len(asked), len(wanted))
                     asked[host] = self._ask(host, audited)
+                    self._ask_about_issuers(audited)
             if not missing and not any(each is not None and each.is_unclear for each in asked.values()):
                 break
             audited = self._follow(audited)
@@ -64,7 +69,15 @@ class Asking:
 
     def _ask(self, host: str, audited: Audited) -> beside.Asked | None:
         fold, earlier = self._replayer.rules.replay.hosts.get(host), self._asked.get(host)
-        return beside.ask(self._source, host, fold, self._log, audited, self._findings, earlier)
+        return beside.ask(self._source, host, fold, self._log, audited, self._findings, self._sampler, earlier)
+
+    def _ask_about_issuers(self, audited: Audited) -> None:
+        """Once it is known that a service answers, and not a copy."""
+        if not self._asked_about_issuers and any(
+            each is not None and not each.is_copy for each in self._asked.values()
+        ):
+            self._asked_about_issuers = True
+            self._sampler.issuers(audited)
 
     def _is_open(self, host: str, missing: Mapping[str, int]) -> bool:
         """Whether it is still to be asked about: for the first time, or since what is missing came later, or the answer

@@ -7,13 +7,16 @@ from heapq import nsmallest
 
 from audits import broken_rules, clocks, served
 from audits.answer import parse_answer
+from audits.basis import AS_OF, ISSUERS
 from audits.evidence import Audited
 from audits.face import Part, is_of_some_moment, of_unconfirmed, verify_plain
 from audits.findings import Findings
 from audits.forks import prove_fork
+from audits.questions import CURSOR, Question
 from audits.reading import Reading, read_answer, read_bare, read_checkpoints
 from audits.replayer import Progress
 from audits.resources import prove_resource
+from audits.sampling import Hidden, Sampler
 from audits.source import Source, ahead
 from ledger.errors import Malformed, NotProved, StaylogError, Unavailable
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
@@ -29,6 +32,8 @@ Missing = dict[Part, int]
 NOT_LAST = "the last leaf of the checkpoint of {} entries is not a map head"
 # How many reviews are listed for who asks for nothing in particular.
 BARE = 20
+# Members of an answer that are proved by other entries than the host's.
+BESIDE = (ISSUERS, AS_OF, CURSOR)
 # So often such an answer may be of no moment that the log had.
 DOUBTS = 2
 
@@ -148,11 +153,16 @@ class Asked:
     size: int
     documents: list[bytes]
     withheld: Missing
-    # An answer without a proof, and the texts that it leaves out.
-    hidden: list[tuple[bytes, set[Part]]]
+    # Texts that another answer leaves out, and what shows that it does.
+    hidden: list[Hidden]
     bare: bytes | None
     since: int
     doubts: int
+    # What the status of issuers was then.
+    statuses: Mapping[str, str]
+    # Of the hidden texts those of questions that were drawn, which are asked once.
+    drawn: list[Hidden]
+    is_copy: bool
 
     @property
     def is_unclear(self) -> bool:
@@ -166,13 +176,14 @@ def ask(
     log: Verifier,
     audited: Audited,
     findings: Findings,
+    sampler: Sampler,
     earlier: Asked | None = None,
 ) -> Asked | None:
     """Hold what is served about a host against the log; None if it cannot be read or is wrong. Whether a text may be
     left out, and of which moment an answer is, is only known later, when it is asked again."""
     events = fold.members()["events"] if fold is not None else 0
     try:
-        documents, faces = read_answer(source, host, audited.size, events)
+        documents, faces, is_copy = read_answer(source, host, audited.size, events)
         bare = read_bare(source, host)
         answers = [parse_answer(document) for document in documents]
         checkpoint = open_checkpoint(answers[0].checkpoint, log)
@@ -184,36 +195,51 @@ def ask(
         findings.miss(f"the answer about {host}: it is of {checkpoint.size} entries, not of {audited.size}")
         return None
     findings.figures["answers"] += earlier is None
-    wrong, hidden = None, list[tuple[bytes, set[Part]]]()
+    wrong, hidden = None, list[Hidden]()
     try:
         report = served.verify_served(documents, log, host)
         for wrong in faces:
             parts = set[Part]()
             verify_plain(wrong, answers, parts)
-            hidden.append((wrong, parts))
+            claim = f"an answer about {host} leaves out {len(parts)} texts that another one shows"
+            hidden.append((served.prove("history_mismatch", claim, host, documents, wrong), parts))
     except (NotProved, Malformed) as error:
         what = "the answer about" if wrong is None else "the answer without a proof about"
         findings.add(served.prove(error.code, f"{what} {host}: {error}", host, documents, wrong))
         return None
+    basis = sampler.basis(host, answers, audited)
+    for said in [*documents, *faces[-1:]]:
+        sampler.beside(documents, said, basis, audited, is_copy=is_copy)
     since, doubts = (events, 0) if earlier is None else (earlier.since, earlier.doubts)
     unsettled: bytes | None = None
     try:
         parts = set[Part]()
         verify_plain(bare, answers, parts, BARE)
-        hidden.append((bare, parts - of_unconfirmed(answers)))
+        claim = f"the answer to who asks for nothing in particular about {host} leaves out {len(parts)} texts"
+        fraud = served.prove("history_mismatch", claim, host, documents, bare)
+        hidden.append((fraud, parts - of_unconfirmed(answers)))
+        sampler.bare(bare, basis, is_copy=is_copy)
     except (NotProved, Malformed) as error:
         if earlier is None or earlier.bare is None:
             unsettled = bare
-        elif not is_of_some_moment(earlier.bare, answers, since, BARE):
+        elif not is_of_some_moment(earlier.bare, answers, since, BARE, sampler.at_moment(basis, earlier.statuses)):
             # Once it may have come from a process that lags behind, and is of a moment before.
             unsettled, doubts = bare, doubts + 1
         if doubts == DOUBTS:
             what = f"the answer to who asks for nothing in particular about {host}"
-            findings.add(served.prove(error.code, f"{what}: {error}", host, documents, bare))
+            if isinstance(error, NotProved) and error.code in BESIDE:
+                findings.add(sampler.prove(error, documents, Question("bare"), bare, basis, audited))
+            else:
+                findings.add(served.prove(error.code, f"{what}: {error}", host, documents, bare))
             return None
+    if earlier is not None:
+        hidden += earlier.drawn
+    drawn = sampler.about(host, documents, basis, audited) if earlier is None and not is_copy else []
+    hidden += drawn
     shown = [event for answer in answers for event in answer.events]
     left = [each for each in hidden if each[1]]
-    return Asked(host, audited.size, documents, _withheld(report.texts, shown), left, unsettled, since, doubts)
+    found = (_withheld(report.texts, shown), left, unsettled, since, doubts, basis.statuses)
+    return Asked(host, audited.size, documents, *found, drawn if earlier is None else earlier.drawn, is_copy)
 
 
 def withheld(documents: Sequence[bytes], host: str, log: Verifier) -> Missing:
@@ -240,9 +266,7 @@ def report_texts(asked: Asked, is_redacted: Callable[[Part], bool], findings: Fi
         claim = f"{len(still)} texts of {host} are not shown, and the log has no redaction of them"
         findings.add(served.prove(served.WITHHELD, claim, host, asked.documents), min(still.values()), len(still))
         return
-    for plain, parts in asked.hidden:
+    for fraud, parts in asked.hidden:
         if hidden := [part for part in parts if not is_redacted(part)]:
-            claim = f"the answer without a proof about {host} leaves out {len(hidden)} texts that the other one shows"
-            fraud = served.prove("history_mismatch", claim, host, asked.documents, plain)
             findings.add(fraud, min(hidden)[0], len(hidden))
             return

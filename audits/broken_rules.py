@@ -80,9 +80,9 @@ def check_entries(code: str, evidence: Evidence, log: Verifier) -> Shown:
 
 def check_prefix(code: str, evidence: Evidence, log: Verifier) -> Shown:
     checkpoint = open_checkpoint(evidence["checkpoint"], log)
-    unpacked = _unpacked(base64.decode(evidence["entries"]))
+    whole = unpacked(base64.decode(evidence["entries"]))
     # Each has two bytes at least, and only as many count as the tree has.
-    entries = decode_bundle(unpacked, checkpoint.size)
+    entries = decode_bundle(whole, checkpoint.size)
     leaves = [leaf_hash(data) for data in entries]
     parts = [root_of(leaves[lo:hi]) for lo, hi in perfect_subtrees(0, len(entries))]
     root, _ = prefix_roots(len(entries), checkpoint.size, [*parts, *read_hashes(evidence["rest"])])
@@ -96,7 +96,7 @@ def check_prefix(code: str, evidence: Evidence, log: Verifier) -> Shown:
     ]
 
 
-def _unpacked(packed: bytes) -> bytes:
+def unpacked(packed: bytes) -> bytes:
     unpack = zlib.decompressobj()
     try:
         data = unpack.decompress(packed, MAX_UNPACKED)

@@ -1,6 +1,6 @@
 """The RFC-005 7.4 members of an answer, compared with what record and events give (protocol.md 5, checks c and d)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from audits.answer import Answer
@@ -15,14 +15,14 @@ Part = tuple[int, str]
 
 def verify_summary(answer: Answer, host: str, record: dict[str, Any] | None) -> None:
     """The members about the host as a whole follow from its record."""
-    _compare_summary(answer.face, host, record)
+    compare_summary(answer.face, host, record)
     if answer.kind != "full" and "review_history" in answer.face:
         raise NotProved("history_unproved", f"a {answer.kind} proof cannot show a review_history")
 
 
 def verify_history(answer: Answer) -> None:
     """`review_history` is a run of the reviews, newest first; members beside the known ones are not looked at."""
-    _compare_history(answer.face, answer.events)
+    compare_history(answer.face, answer.events)
 
 
 def verify_plain(data: bytes, proved: Sequence[Answer], hidden: set[Part] | None = None, least: int = 100) -> None:
@@ -35,9 +35,9 @@ def verify_plain(data: bytes, proved: Sequence[Answer], hidden: set[Part] | None
     if not isinstance(face, dict):
         raise Malformed("answer_malformed", "an answer must be an object")
     record = proved[0].record
-    _compare_summary(face, proved[0].face["host_did"], None if record is None else strict_json.loads(record))
+    compare_summary(face, proved[0].face["host_did"], None if record is None else strict_json.loads(record))
     events = [event for answer in proved for event in answer.events]
-    _compare_history(face, events, hidden)
+    compare_history(face, events, hidden)
     _require_newest(face, events, least)
 
 
@@ -48,31 +48,39 @@ def of_unconfirmed(proved: Sequence[Answer]) -> set[Part]:
     return {(index, part) for index in hidden for part in ("text", "response")}
 
 
-def is_of_some_moment(data: bytes, proved: Sequence[Answer], since: int, least: int) -> bool:
+def is_of_some_moment(
+    data: bytes,
+    proved: Sequence[Answer],
+    since: int,
+    least: int,
+    fits: Callable[[Mapping[str, Any], Sequence[Event]], bool] = lambda _face, _events: True,
+) -> bool:
     """Whether an answer without a proof says what the log said of the host when it had `since` events, or some more, of
-    those that were proved later. Its texts may have gone since then."""
+    those that were proved later. Its texts may have gone since then. `fits` judges the members beside the record's.
+    """
     host, events = proved[0].face["host_did"], [event for answer in proved for event in answer.events]
     fold = HostFold(host)
     for count in range(len(events) + 1):
         if count:
             fold.add(events[count - 1].index, events[count - 1].entry)
-        if count >= since and _is_of(data, host, fold.members() if count else None, events[:count], least):
-            return True
+        record = fold.members() if count else None
+        if count >= since and _is_of(data, host, record, events[:count], least):
+            return fits(strict_json.loads(data), events[:count])
     return False
 
 
 def _is_of(data: bytes, host: str, record: dict[str, Any] | None, events: Sequence[Event], least: int) -> bool:
     try:
         face = strict_json.loads(data)
-        _compare_summary(face, host, record)
-        _compare_history(face, events, set(), gone=True)
+        compare_summary(face, host, record)
+        compare_history(face, events, set(), gone=True)
         _require_newest(face, events, least)
     except (AttributeError, Malformed, NotProved, TypeError):
         return False
     return True
 
 
-def _compare_summary(face: dict[str, Any], host: str, record: dict[str, Any] | None) -> None:
+def compare_summary(face: dict[str, Any], host: str, record: dict[str, Any] | None) -> None:
     for name, value in summary(host, record).items():
         if name not in face or not same_json(face[name], value):
             raise NotProved("face_mismatch", f"{name} is {face.get(name)!r}, the record gives {value!r}")
@@ -80,7 +88,7 @@ def _compare_summary(face: dict[str, Any], host: str, record: dict[str, Any] | N
         raise NotProved("face_mismatch", "the statistics are not those of the record")
 
 
-def _compare_history(
+def compare_history(
     face: dict[str, Any], events: Sequence[Event], hidden: set[Part] | None = None, *, gone: bool = False
 ) -> None:
     listed = face.get("review_history")

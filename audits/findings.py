@@ -36,6 +36,8 @@ class Findings:
     found: list[Finding] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     figures: Counter[str] = field(default_factory=Counter)
+    # Answers to questions that were drawn, by their kind, that were compared and are right.
+    sampled: Counter[str] = field(default_factory=Counter)
 
     def add(self, fraud: Fraud, index: int | None = None, count: int = 1) -> None:
         same = [each for each in self.found if each.fraud.code == fraud.code]

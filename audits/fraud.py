@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from audits import broken_rules, clocks, entry_differs, forks, resources, served, transition
+from audits import broken_rules, clocks, entry_differs, forks, replies, resources, served, transition
 from audits.evidence import OBSERVED, SIGNED, TYPE, WITNESSED, Evidence, Fraud, Shown
 from audits.report import Report
 from ledger.canon import strict_json
@@ -14,6 +14,10 @@ WHO_SERVED = "that it came from this log: it is not signed, so this is the word 
 NO_WITNESS = "that the witness is to be believed: whoever has that key can say any time; compare it with one you trust"
 NEWEST = "that the smaller one was served as the newest although the larger one had been signed"
 ENTRIES = "that these are the hashes of what was served"
+THIS_ASKED = (
+    "that it was the answer to this question, that no later entry of its tree is about the same issuers, and that no "
+    "checkpoint came before the one that is shown for as_of"
+)
 ASKED = "that all texts and 100 reviews were asked for, of that size, and that no later entry redacts one"
 
 _MEMBERS = {"type", "v", "kind", "code", "claim", "log", "proof", "evidence"}
@@ -37,6 +41,8 @@ _KINDS = {
     "resource": _Kind(resources.check_resource, OBSERVED, (WHO_SERVED,)),
     "unshown": _Kind(resources.check_unshown, OBSERVED, (ENTRIES, WHO_SERVED)),
     "answer": _Kind(served.check, OBSERVED, (ASKED, WHO_SERVED)),
+    "reply": _Kind(replies.check, OBSERVED, (THIS_ASKED, WHO_SERVED)),
+    "activity": _Kind(replies.check_activity, OBSERVED, (WHO_SERVED,)),
 }
 
 

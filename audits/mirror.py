@@ -223,7 +223,7 @@ class Mirror:
                 self._forget(folder.name)
 
     def _answer(self, host: str, size: int, count: int) -> None:
-        documents, faces = read_answer(self._source, host, size, count)
+        documents, faces, _ = read_answer(self._source, host, size, count)
         plain = faces[-1]
         missing = withheld(documents, host, self._log)
         shown = [parse_answer(document) for document in documents]

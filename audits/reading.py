@@ -164,9 +164,10 @@ def host_path(host: str) -> str:
     return f"v1/hosts/{quote(host, safe=':')}/reputation"
 
 
-def read_answer(source: Source, host: str, size: int, count: int) -> tuple[list[bytes], list[bytes]]:
-    """The answer about a host with `count` events, with all texts: its proved parts, one document or pages; and all
-    that say the same without needing a proof, each of which must be right."""
+def read_answer(source: Source, host: str, size: int, count: int) -> tuple[list[bytes], list[bytes], bool]:
+    """The answer about a host with `count` events, with all texts: its proved parts, one document or pages; all that
+    say the same without needing a proof, each of which must be right; and whether it is a copy, which has one file for
+    whatever is asked about a host."""
     query = f"{host_path(host)}?text=all&size={size}"
     try:
         document = source.get(f"{query}&proof=full&limit={LISTED}")
@@ -174,14 +175,15 @@ def read_answer(source: Source, host: str, size: int, count: int) -> tuple[list[
         if error.status != 413 or not count:
             raise
         parts = [source.get(f"{query}&proof=page&from={start}&count={PAGE}") for start in range(0, count, PAGE)]
-        return parts, [source.get(f"{query}&limit={LISTED}")]
+        return parts, [source.get(f"{query}&limit={LISTED}")], False
     asked, plain = source.get(f"{query}&limit={LISTED}"), _member(document, "plain")
-    # A copy has one file for whatever is asked about a host; what was answered in several parts lies in members.
-    if asked == document and plain is not None:
+    is_copy = asked == document
+    # What was answered in several parts lies in members.
+    if is_copy and plain is not None:
         asked = json.dumps(plain).encode()
     pages = _member(document, "pages")
     parts = [json.dumps(page).encode() for page in pages] if isinstance(pages, list) and pages else [document]
-    return parts, [document, asked]
+    return parts, [document, asked], is_copy
 
 
 def read_bare(source: Source, host: str) -> bytes:

@@ -22,7 +22,7 @@ SAVE_SECONDS = 20.0
 # Of one rule; the others are counted.
 MOST_BREAKS = 5
 # What a replay looks for: what was replayed by an earlier version is replayed anew, for what that did not look for.
-LOOKS_FOR = 2
+LOOKS_FOR = 3
 
 
 class Replayer:

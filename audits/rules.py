@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from audits.counts import count_for_issuer
 from ledger.errors import BrokenRule
 from ledger.log.entries import Entry
 from ledger.log.members import IDV_LEVELS
@@ -11,7 +12,8 @@ from ledger.log.replay import Replay, Tree
 
 
 class Trust:
-    """The issuers of guests' credentials as the `issuer` entries leave them, and how many reviews rest on each."""
+    """The issuers of guests' credentials as the `issuer` entries leave them, the index of the last of these, and how
+    many reviews rest on each, in all and by day."""
 
     def __init__(self) -> None:
         self.issuers: dict[str, dict[str, Any]] = {}
@@ -19,9 +21,10 @@ class Trust:
     def add(self, index: int, entry: Entry, reviews: KnownReviews) -> None:
         """Raises after a review that rests on nobody who was trusted for that then; one can go on after it."""
         members = entry.members
+        self._count(entry)
         if entry.type == "issuer" and members["role"] == "guest":
-            known = self.issuers.setdefault(members["issuer"], {"reviews": 0})
-            known |= {"status": members["action"], "level": members["max_idv_level"]}
+            known = self._known(members["issuer"])
+            known |= {"status": members["action"], "level": members["max_idv_level"], "index": index}
         elif entry.type == "review":
             self._review(index, members["level"], members["evidence"])
         elif entry.type == "upgrade":
@@ -29,13 +32,21 @@ class Trust:
             if review is not None and review.issuer != members["evidence"]["issuer"]:
                 raise BrokenRule("issuer_changed", f"the upgrade at {index} names another issuer than its review")
 
+    def _known(self, issuer: str) -> dict[str, Any]:
+        return self.issuers.setdefault(issuer, {"reviews": 0, "status": None, "level": None, "index": None, "days": {}})
+
+    def _count(self, entry: Entry) -> None:
+        """By day, as an issuer is told: reviews by the level at which they came in, and upgrades."""
+        if entry.type in ("review", "upgrade") and (issuer := entry.members["evidence"]["issuer"]) is not None:
+            count_for_issuer(self._known(issuer)["days"], entry)
+
     def _review(self, index: int, level: str, evidence: dict[str, Any]) -> None:
         issuer, idv_level = evidence["issuer"], evidence["idv_level"]
         if issuer is None:
             if level != "host_attested":
                 raise BrokenRule("issuer_missing", f"the review at {index} is {level} by nobody's credential")
             return
-        known = self.issuers.setdefault(issuer, {"reviews": 0, "status": None, "level": None})
+        known = self._known(issuer)
         known["reviews"] += 1
         if known["status"] != "trusted":
             fate = f"is {known['status']}" if known["status"] else "was never trusted"

@@ -126,6 +126,12 @@ class State:
         head = self._head(size)
         return head[1] if head is not None else None
 
+    def head_after(self, index: int) -> int | None:
+        """The size of the first tree that ends in a map head and has the entry at `index`."""
+        [stored] = self._connection.execute("SELECT min(size) FROM head WHERE size > ?", (index,)).fetchone()
+        sizes = [size for size in self._heads if size > index]
+        return min(sizes + ([stored] if stored is not None else []), default=None)
+
     def _head(self, size: int) -> tuple[str, bytes] | None:
         if size in self._heads:
             return self._heads[size]

@@ -35,6 +35,7 @@ def test_audits_stands_on_the_pure_parts_only() -> None:
         "reading",
         "replayer",
         "result",
+        "sampling",
         "source",
         "state",
         "texts",

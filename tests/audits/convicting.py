@@ -32,7 +32,13 @@ STRANGER = bytes(SigningKey(b"\x2a" * 32).verify_key)
 # In how many places a file is bent to see that it breaks.
 BENT = 24
 # What a file of this kind does not rest on: with another wrong value it shows the same.
-FREE = {"unshown": {"edge"}, "resource": {"path", "place", "served"}, "answer": {"documents", "plain"}}
+FREE = {
+    "unshown": {"edge"},
+    "resource": {"path", "place", "served"},
+    "answer": {"documents", "plain"},
+    "reply": {"documents", "question", "said"},
+    "activity": {"issuer", "before", "said"},
+}
 
 Fraud = dict[str, Any]
 # Kind and code.

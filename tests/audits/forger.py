@@ -21,7 +21,7 @@ from ledger.log.checkpoint import Checkpoint, sign_checkpoint
 from ledger.log.cosignature import cosign
 from ledger.log.drafts import Draft, make_draft
 from ledger.log.entries import Entry, make_entry, parse_entry
-from ledger.log.face import Event, history, summary
+from ledger.log.face import summary
 from ledger.log.hostmap import HostMap, map_key, map_value
 from ledger.log.note import Note, Verifier
 from ledger.log.openings import Opening
@@ -30,6 +30,7 @@ from ledger.log.sequencer import Integrated
 from ledger.log.tiles import MemoryTiles, TileTree, encode_bundle, parse_tile_path, tile_id
 from ledger.log.tree import leaf_hash
 from ledger.store.rows import Published
+from tests.audits.service_answers import Told
 from tests.identities import ISSUER
 from tests.ledger.log.test_tree import stored
 from tests.running import SetClock, Writer
@@ -148,9 +149,28 @@ class Forger:
             return json.dumps(
                 {"openings": [{"index": index, **opening.as_json()} for index, opening in shown]}
             ).encode()
+        about, asked = where.split("/"), {name: values[0] for name, values in query.items()}
+        if where.startswith("v1/hosts/") and where.endswith("/events"):
+            return json.dumps(self._told().days_of_host(unquote(about[2]), asked)).encode()
+        if where.startswith("v1/issuers/"):
+            return json.dumps(self._told().days_of_issuer(unquote(about[2]), asked)).encode()
+        if where.startswith("v1/reviews/"):
+            return json.dumps(self._told().review(about[2], asked)).encode()
         if where.startswith("v1/hosts/"):
-            return json.dumps(self._answer(unquote(where.split("/")[2]), query)).encode()
+            return json.dumps(self._answer(unquote(about[2]), asked)).encode()
         return None
+
+    def _before(self, size: int) -> tuple[dict[str, HostFold], HostMap]:
+        """Records and map as they were."""
+        earlier = Forger(self.data[0])
+        for data in self.data[1:size]:
+            earlier.put(data)
+        return earlier._folds, earlier.map
+
+    def _told(self, size: int | None = None) -> Told:
+        """At the newest checkpoint, or an older one."""
+        entries = [Placed.read(index, data).entry for index, data in enumerate(self.data)]
+        return Told(entries, self.openings, self.notes, TileTree(self.tiles), size or max(self.notes))
 
     def _tile(self, name: str) -> bytes | None:
         level, index, width = parse_tile_path(name)
@@ -166,23 +186,23 @@ class Forger:
         listed = [{"size": size, "checkpoint": self.notes[size]} for size in sizes[:count]]
         return {"checkpoints": listed, "next": sizes[count - 1] if len(sizes) > count else None}
 
-    def _answer(self, host: str, query: dict[str, list[str]]) -> dict[str, Any]:
-        placed = [Placed.read(index, data) for index, data in enumerate(self.data)]
-        events = [
-            Event(each.index, each.entry, self.openings.get(each.index))
-            for each in placed
-            if each.entry is not None and each.entry.host == host
-        ]
-        fold, size, tree = self._folds.get(host), max(self.notes), TileTree(self.tiles)
+    def _answer(self, host: str, query: dict[str, str]) -> dict[str, Any]:
+        told = self._told(int(query["size"]) if "size" in query else None)
+        events, size, tree = told.events(host, query.get("text", "verified")), told.size, told.tree
+        folds, hosts = (self._folds, self.map) if size == max(self.notes) else self._before(size)
+        fold = folds.get(host)
         record = fold.record() if fold is not None else None
-        face = summary(host, strict_json.loads(record) if record is not None else None)
-        if "proof" not in query:
-            return {**face, "review_history": history(events)[:100]}
-        head, path = self.data[size - 1].decode(), self.map.prove(map_key(host))
+        face = {**summary(host, strict_json.loads(record) if record is not None else None), **told.more(host)}
+        proof = query.get("proof", "none")
+        if proof == "none":
+            return {**face, **told.listed(host, query)}
+        head, path = self.data[size - 1].decode(), hosts.prove(map_key(host))
         view = answers.View(host, self.notes[size], size, head, path, record)
-        if query["proof"] == ["full"]:
-            return {**face, **answers.full(view, tree, events)}
-        start, count = int(query["from"][0]), int(query["count"][0])
+        if proof == "aggregate":
+            return {**face, **answers.aggregate(view, tree)}
+        if proof == "full":
+            return {**face, **answers.full(view, tree, events), **told.listed(host, query)}
+        start, count = int(query["from"]), int(query["count"])
         sublog = answers.Leaves(sublog_leaf(event.index, event.entry.leaf_hash) for event in events)
         return {**face, **answers.page(view, tree, events[start : start + count], start, sublog)}
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,13 +16,14 @@ from audits.state import State
 from ledger.canon.times import format_time, parse_time
 from ledger.errors import BrokenRule, NotFound, NotStored, StaylogError
 from ledger.log.entries import make_entry, parse_entry
-from ledger.log.face import Event, history, statistics, summary
+from ledger.log.face import Event, statistics, summary
 from ledger.log.members import BOOKINGS, IDV_LEVELS, LEVELS
 from ledger.log.memory import MemoryLog
 from ledger.log.note import Verifier
 from ledger.log.record import RESPONSE_WINDOW, fold
 from ledger.log.tiles import WIDTH, encode_bundle, parse_tile_path, tile_id, tile_resources
 from ledger.log.tree import HASH_SIZE
+from tests.audits.service_answers import Told
 from tests.world import HOSTS, LOG, World
 
 ISSUERS = ("https://idv.example/issuers/1", "did:web:id.example", "https://other.example")
@@ -133,6 +133,12 @@ class Served:
             return _json(self._checkpoints(int(query.get("before", 1 << 60)), int(query.get("count", 20))))
         if path.startswith("v1/log/openings/"):
             return _json(self._openings(int(path.rpartition("/")[2])))
+        if path.startswith("v1/issuers/"):
+            return _json(self._told().days_of_issuer(path[len("v1/issuers/") : -len("/activity")], query))
+        if path.startswith("v1/reviews/"):
+            return _json(self._told().review(path.split("/")[2], query))
+        if path.startswith("v1/hosts/") and path.endswith("/events"):
+            return _json(self._told().days_of_host(path.split("/")[2], query))
         if path.startswith("v1/hosts/"):
             return _json(self._answer(path.split("/")[2], query))
         if path == "v1/log/key":
@@ -164,33 +170,34 @@ class Served:
         return {"start": places[0], "openings": [{"index": index, **each} for index, each in found.items()]}
 
     def _answer(self, host: str, query: dict[str, str]) -> dict[str, Any]:
-        proof, limit = query.get("proof", "none"), int(query.get("limit", 20))
+        proof = query.get("proof", "none")
         size = int(query.get("size", self.log.published[-1].size))
+        told = self._told(size)
+        more, events = told.more(host), told.events(host, query.get("text", "verified"))
         if proof == "page":
             start, count = int(query["from"]), int(query["count"])
-            return self.log.answer(host, "page", size=size, start=start, count=count)
+            page = self.log.answer(host, "page", size=size, start=start, count=count)
+            shown = {event.index: event for event in events}
+            return {**_with_texts(page, shown), **more}
+        if proof == "aggregate":
+            return {**self.log.answer(host, "aggregate", size=size), **more}
         if proof == "full":
-            answer = self.log.answer(host, size=size)
-            return {**answer, "review_history": answer["review_history"][:limit]}
-        events = [
-            Event(index, entry, self.log.openings.get(index))
-            for index, entry in enumerate(self.log.entries[:size])
-            if entry.host == host
-        ]
+            shown = {event.index: event for event in events}
+            return {**_with_texts(self.log.answer(host, size=size), shown), **told.listed(host, query), **more}
         record = json.loads(fold(host, ((event.index, event.entry) for event in events))) if events else None
-        shown = events if query.get("text") == "all" else _without_unconfirmed(events)
-        told = {"review_history": history(shown)[:limit], "statistics": statistics(record)}
-        return {**summary(host, record), **told}
+        return {**summary(host, record), "statistics": statistics(record), **told.listed(host, query), **more}
+
+    def _told(self, size: int | None = None) -> Told:
+        notes = {each.size: each.note for each in self.log.published}
+        size = size or self.log.published[-1].size
+        return Told(self.log.entries, self.log.openings, notes, self.log.tree, size)
 
 
-def _without_unconfirmed(events: list[Event]) -> list[Event]:
-    """As it is by default: without the texts of reviews that nobody confirmed, and of the responses to them."""
-    upgraded = {event.entry.members["review"] for event in events if event.entry.type == "upgrade"}
-    hidden = {event.index for event in events if event.entry.members.get("level") == "unconfirmed"} - upgraded
-    return [
-        replace(event, opening=None) if event.entry.members.get("review", event.index) in hidden else event
-        for event in events
-    ]
+def _with_texts(answer: dict[str, Any], shown: dict[int, Event]) -> dict[str, Any]:
+    for event in answer["proof"]["events"]:
+        opening = shown[event["index"]].opening
+        event["opening"] = opening.as_json() if opening else None
+    return answer
 
 
 def lay_out(log: MemoryLog, folder: Path) -> Path:

@@ -1,0 +1,289 @@
+"""Questions that an audit draws, asked of a service: whether it answers otherwise than by the fixed questions."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from hashlib import sha256
+from heapq import nsmallest
+from typing import Any
+from urllib.parse import quote
+
+from audits import counts, replies
+from audits.answer import Answer
+from audits.basis import AS_OF, Basis, lacking, readable
+from audits.draws import Draw
+from audits.evidence import Audited, Fraud
+from audits.face import Part
+from audits.findings import Findings
+from audits.questions import CURSOR, Question, judge
+from audits.replayer import Replayer
+from audits.source import Source
+from audits.state import State
+from ledger.canon import base64, strict_json
+from ledger.errors import Malformed, NotFetched, NotFound, NotProved, StaylogError
+from ledger.log.face import Event
+from ledger.log.note import Verifier
+
+# Issuers whose counts are asked for, and pages of a list that are followed by their cursors.
+ISSUERS, PAGES = 5, 3
+TEXTS = ("verified", "all", "none")
+MOST_LIMIT, MOST_COUNT, MOST_FULL = 100, 500, 1000
+# Of several processes one may lag behind: so often it is asked, so many seconds apart.
+PATIENCE = 3
+
+# Texts that an answer left out, and the proof that it did.
+Hidden = tuple[Fraud, set[Part]]
+
+
+class Sampler:
+    """Draws by the root of one checkpoint, and compares what comes. A copy has no answers but those that were copied:
+    there only the members beside the record are looked at."""
+
+    def __init__(
+        self, source: Source, log: Verifier, state: State, replayer: Replayer, findings: Findings, pause: float
+    ) -> None:
+        self._source = source
+        self._log = log
+        self._state = state
+        self._replayer = replayer
+        self._findings = findings
+        self._pause = pause
+
+    def basis(self, host: str, answers: Sequence[Answer], audited: Audited) -> Basis:
+        """What must be said about the host, by its proved answer and the replayed entries."""
+        events = [event for each in answers for event in each.events]
+        known = self._replayer.rules.trust.issuers
+        statuses = {name: each["status"] for name, each in known.items() if each["status"] is not None}
+        as_of = self.tree_after(events[-1].index, audited) if events else None
+        return Basis.of(host, answers, audited.checkpoint, statuses, as_of)
+
+    def tree_after(self, index: int, audited: Audited) -> dict[str, object] | None:
+        """The first tree that ends in a map head and has the entry."""
+        size = self._state.head_after(index)
+        if size is None or size > audited.size:
+            return None
+        return {"size": size, "root": base64.encode(audited.root(size)), "at": self._state.head_at(size)}
+
+    def beside(self, documents: Sequence[bytes], said: bytes, basis: Basis, audited: Audited, *, is_copy: bool) -> None:
+        """The members of a fixed answer that follow from other entries than the host's."""
+        with readable():
+            missing = lacking(strict_json.loads(said))
+        if missing and not is_copy:
+            self._findings.miss(f"{', '.join(missing)} of {basis.host}: the answer does not have them")
+        self._judge(documents, Question("beside", "all", MOST_LIMIT), said, basis, audited)
+
+    def bare(self, said: bytes, basis: Basis, *, is_copy: bool) -> None:
+        """Raises NotProved where the members of a bare answer that were not compared yet are not as they follow."""
+        with readable():
+            face = strict_json.loads(said)
+            if (missing := lacking(face)) and not is_copy:
+                self._findings.miss(f"{', '.join(missing)} of {basis.host}: the bare answer does not have them")
+            basis.require_beside(face)
+            if not is_copy:
+                _require_cursor(face, basis.events)
+
+    def at_moment(
+        self, basis: Basis, before: Mapping[str, str]
+    ) -> Callable[[Mapping[str, Any], Sequence[Event]], bool]:
+        """Whether these members are as they follow from some of the host's events, with the status that its issuers had
+        before, or have now."""
+
+        def fits(face: Mapping[str, Any], events: Sequence[Event]) -> bool:
+            size = self._state.head_after(events[-1].index) if events else None
+            as_of = None
+            if size is not None:
+                root = self._state.root_at(size) or b""
+                as_of = {"size": size, "root": base64.encode(root), "at": self._state.head_at(size)}
+            try:
+                with readable():
+                    said = {each.get("issuer"): each.get("status") for each in face.get("issuers", ())}
+                    earlier = {name: said[name] for name in said if said[name] == before.get(name)}
+                    statuses = {**basis.statuses, **earlier}
+                    replace(basis, events=events, statuses=statuses, as_of=as_of).require_beside(face)
+                    _require_cursor(face, events)
+            except (Malformed, NotProved):
+                return False
+            return True
+
+        return fits
+
+    def about(self, host: str, documents: Sequence[bytes], basis: Basis, audited: Audited) -> list[Hidden]:
+        """Ask the questions that are drawn for the host; texts that are left out may have been redacted since. Where
+        the signed map has not all of its events there is no one right answer, and a finding already."""
+        fold, hidden = self._replayer.rules.replay.hosts.get(host), list[Hidden]()
+        if len(basis.events) != (fold.members()["events"] if fold is not None else 0):
+            return hidden
+        for question in questions(basis, Draw(audited.checkpoint.root, host)):
+            if question.kind == "days" and self._times_fall:
+                continue
+            cursor: str | None = None
+            asked: Question | None = question
+            for _ in range(PAGES):
+                if asked is None:
+                    break
+                said = self._ask(asked, host, documents, basis, audited, cursor, hidden)
+                asked, cursor = following(asked, said)
+        return hidden
+
+    def _ask(
+        self,
+        question: Question,
+        host: str,
+        documents: Sequence[bytes],
+        basis: Basis,
+        audited: Audited,
+        cursor: str | None,
+        hidden: list[Hidden],
+    ) -> bytes | None:
+        """The answer, once it was compared and is right."""
+        path = question.path(host, audited.size, cursor)
+        for left in reversed(range(PATIENCE)):
+            try:
+                said = self._source.get(path)
+                parts = set[Part]()
+                if not self._judge(documents, question, said, basis, audited, parts):
+                    return None
+            except (Malformed, NotFetched, NotFound) as error:
+                if left:
+                    time.sleep(self._pause)
+                    continue
+                self._findings.miss(f"{path}: {error}")
+                return None
+            self._findings.sampled[question.kind] += 1
+            if parts:
+                hidden.append((self._prove_hidden(documents, question, said, basis, audited), parts))
+            return said
+        return None
+
+    def _judge(
+        self,
+        documents: Sequence[bytes],
+        question: Question,
+        said: bytes,
+        basis: Basis,
+        audited: Audited,
+        parts: set[Part] | None = None,
+    ) -> bool:
+        """Whether it is right, but for texts that are left out. What is wrong becomes a finding."""
+        try:
+            judge(question, said, basis, self._log, set() if parts is None else parts)
+        except NotProved as error:
+            if error.code == AS_OF and self._is_next_listed(strict_json.loads(said)["as_of"], basis, audited):
+                return True
+            self._findings.add(self.prove(error, documents, question, said, basis, audited))
+            return False
+        return True
+
+    def prove(
+        self,
+        error: NotProved,
+        documents: Sequence[bytes],
+        question: Question,
+        said: bytes,
+        basis: Basis,
+        audited: Audited,
+    ) -> Fraud:
+        claim = f"the answer about {basis.host} ({question.kind}): {error}"
+        known, names = self._replayer.rules.trust.issuers, [each["issuer"] for each in basis.issuers()]
+        issuers = [known[name]["index"] for name in names if known.get(name, {}).get("index") is not None]
+        return replies.prove(error.code, claim, documents, question, said, basis, audited, issuers)
+
+    def _prove_hidden(
+        self, documents: Sequence[bytes], question: Question, said: bytes, basis: Basis, audited: Audited
+    ) -> Fraud:
+        try:
+            judge(question, said, basis, self._log)
+        except NotProved as error:
+            return self.prove(error, documents, question, said, basis, audited)
+        raise AssertionError("nothing is left out")
+
+    def _is_next_listed(self, said: Any, basis: Basis, audited: Audited) -> bool:
+        """Whether it is a later tree with a map head, and the log lists no checkpoint between: not every map head has
+        one for certain, though this service signs them all."""
+        try:
+            first, size = basis.as_of["size"] if basis.as_of else 0, int(said["size"])
+            if not first < size <= audited.size or said != self.tree_after(size - 1, audited):
+                return False
+            value = strict_json.loads(self._source.get(f"v1/log/checkpoints?before={size}&count=1"))
+            return bool(first) and all(each["size"] < first for each in value["checkpoints"])
+        except (KeyError, StaylogError, TypeError, ValueError):
+            return False
+
+    @property
+    def _times_fall(self) -> bool:
+        """Whether the log itself is wrong about when its entries came: then nothing follows for a day."""
+        return any(code == "time_falls" for code, *_ in self._replayer.breaks)
+
+    def issuers(self, audited: Audited) -> None:
+        """Ask how much rests on some of the issuers."""
+        if self._times_fall:
+            return
+        known, root = self._replayer.rules.trust.issuers, audited.checkpoint.root
+        at = str(self._state.head_at(audited.size))
+        for issuer in nsmallest(ISSUERS, known, key=lambda name: sha256(root + name.encode()).digest()):
+            before = _some_day(known[issuer]["days"], at, Draw(root, issuer))
+            path = f"v1/issuers/{quote(issuer, safe='')}/activity" + (f"?before={before}" if before else "")
+            for left in reversed(range(PATIENCE)):
+                try:
+                    said = self._source.get(path)
+                    with readable():
+                        face = strict_json.loads(said)
+                        counts.require(face, known[issuer]["days"], replies.Tree(audited.checkpoint, at), before)
+                    self._findings.sampled["activity"] += 1
+                except NotProved as error:
+                    claim = f"the counts by day of {issuer}: {error}"
+                    self._findings.add(replies.prove_activity(claim, issuer, before, said, audited))
+                except (Malformed, NotFetched, NotFound) as error:
+                    if left:
+                        time.sleep(self._pause)
+                        continue
+                    self._findings.miss(f"{path}: {error}")
+                break
+
+
+def _require_cursor(face: Mapping[str, Any], events: Sequence[Event]) -> None:
+    """There is one if the host has more reviews than are listed."""
+    reviews, cursor = sum(event.entry.type == "review" for event in events), face.get("next_cursor")
+    if (reviews > len(face["review_history"])) != isinstance(cursor, str):
+        raise NotProved(CURSOR, f"next_cursor is {cursor!r}, and the host has {reviews} reviews")
+
+
+def questions(basis: Basis, draw: Draw) -> list[Question]:
+    """What is asked about a host besides what is always asked; the same for everyone who draws."""
+    reviews = [event.entry.members["review_id"] for event in basis.events if event.entry.type == "review"]
+    events = len(basis.events)
+    found = [
+        Question("list", draw.one_of(TEXTS), 1 + draw.below(MOST_LIMIT)),
+        # So short that there are cursors.
+        Question("list", draw.one_of(TEXTS), 1 + draw.below(max(len(reviews) // 2, 1)) % MOST_LIMIT),
+        Question("aggregate", draw.one_of(TEXTS)),
+        Question("days", before=_some_day(counts.of_host(basis.events), basis.at, draw)),
+    ]
+    if events:
+        start, count = draw.below(events), 1 + draw.below(MOST_COUNT)
+        found.append(Question("page", draw.one_of(TEXTS), start=start, count=count))
+    if events <= MOST_FULL:
+        found.append(Question("full", draw.one_of(TEXTS), 1 + draw.below(MOST_LIMIT)))
+    if reviews:
+        found.append(Question("review", draw.one_of(TEXTS), review=draw.one_of(reviews)))
+    return found
+
+
+def _some_day(days: counts.Days, at: str, draw: Draw) -> str | None:
+    """A date before which counts are asked for; as often none, for the newest."""
+    first, last = date.fromisoformat(min(days, default=at)[:10]), date.fromisoformat(at[:10])
+    before = first + timedelta(1 + draw.below(max((last - first).days, 0) + 1))
+    return None if draw.below(2) else str(before)
+
+
+def following(question: Question, said: bytes | None) -> tuple[Question | None, str | None]:
+    """The question that the cursor of a right answer asks, and the cursor."""
+    if said is None or question.kind != "list":
+        return None, None
+    face = strict_json.loads(said)
+    cursor = face.get("next_cursor")
+    if cursor is None:
+        return None, None
+    below = face["review_history"][-1]["index"]
+    return Question("list", question.text, question.limit, below), quote(cursor, safe="")

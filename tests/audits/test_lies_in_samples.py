@@ -1,0 +1,272 @@
+"""Lies in answers that no fixed question asks for: each is found by a question that the checkpoint draws."""
+
+import json
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from audits.audit import Options
+from audits.draws import Draw
+from ledger.canon import base64
+from ledger.log.drafts import make_draft
+from tests.audits.bent import Bend, audit, require_clean
+from tests.audits.convicting import DECLARED, convicted
+from tests.audits.forger import TRUST, VOUCHER, Forger
+from tests.running import HOST, OTHER, Writer
+
+REPUTATION = f"v1/hosts/{HOST}/reputation"
+Members = dict[str, Any]
+Change = Callable[[Members], object]
+
+
+@pytest.fixture
+def busy(writer: Writer) -> Forger:
+    """A host with reviews of all levels, texts and responses, on several days; and one with a single review."""
+    forger = Forger.begun(writer)
+    for day in range(8):
+        forger.clock.forward(days=1)
+        level = ("guest_verified", "unconfirmed", "host_attested")[day % 3]
+        review = forger.add(writer.review(level=level))
+        forger.add(writer.response(review))
+        if day == 4:
+            forger.add(writer.upgrade(review))
+        forger.add(writer.check())
+        forger.head()
+    forger.add(writer.review(OTHER))
+    forger.head()
+    return forger
+
+
+def lying(forger: Forger, pattern: str, change: Change) -> Bend:
+    """What is answered under paths that the pattern fits, changed."""
+
+    def bend(path: str) -> bytes | None:
+        if not re.search(pattern, path):
+            return None
+        said = json.loads(forger.get(path) or b"{}")
+        change(said)
+        return json.dumps(said).encode()
+
+    return bend
+
+
+def distrusted(said: Members) -> None:
+    said["issuers"][0]["status"] = "removed"
+
+
+def of_every_review(name: str, value: Any) -> Change:
+    def change(said: Members) -> None:
+        for review in said.get("review_history", ()):
+            review[name] = value
+
+    return change
+
+
+def without_the_last(said: Members) -> None:
+    if said.get("review_history"):
+        said["review_history"].pop()
+
+
+def member(name: str, value: Any) -> Change:
+    return lambda said: said.__setitem__(name, value)
+
+
+def later(said: Members) -> None:
+    said["as_of"] = {**said["as_of"], "size": said["as_of"]["size"] + 1}
+
+
+def another_root(said: Members) -> None:
+    said["as_of"]["root"] = base64.encode(bytes(32))
+
+
+def first_event_again(said: Members) -> None:
+    events = said["proof"]["events"]
+    events[0] = {**events[0], "opening": None}
+
+
+def fewer(name: str) -> Change:
+    def change(said: Members) -> None:
+        for day in said["days"]:
+            day[name] = 0
+
+    return change
+
+
+def no_days(said: Members) -> None:
+    said["days"] = []
+
+
+def sooner(said: Members) -> None:
+    said["as_of"]["at"] = "2020-01-01T00:00:00Z"
+
+
+def unlevelled(said: Members) -> None:
+    said["verification_level"] = "unconfirmed" if said["verification_level"] != "unconfirmed" else "guest_verified"
+
+
+def without_later_entries(said: Members) -> None:
+    del said["entries"][1:]
+
+
+def proved_elsewhere(said: Members) -> None:
+    said["entries"][0]["index"] += 1
+
+
+PLAIN, PROVED, AGGREGATE = r"reputation\?.*limit=\d+(&cursor=.*)?$", "proof=full", "proof=aggregate"
+SIZED = r"size=\d+&limit="
+LIES: dict[str, tuple[str, str, Change]] = {
+    "an issuer is said to be removed": ("issuers_mismatch", PLAIN, distrusted),
+    "an issuer is said to be removed, where a proof is asked for": ("issuers_mismatch", PROVED, distrusted),
+    "an issuer is said to be removed, beside the sums": ("issuers_mismatch", AGGREGATE, distrusted),
+    "an issuer is said to be removed, beside a page": ("issuers_mismatch", "proof=page", distrusted),
+    "an issuer is said to be removed, to most": ("issuers_mismatch", "reputation$", distrusted),
+    "an issuer is left out": ("issuers_mismatch", AGGREGATE, member("issuers", [])),
+    "a review's issuer is said to be compromised": ("issuers_mismatch", PLAIN, of_every_review("issuer_status", "compromised")),
+    "a review's issuer is said to be compromised, to most": (
+        "issuers_mismatch", "reputation$", of_every_review("issuer_status", "compromised")
+    ),
+    "as of a tree that has no map head": ("as_of_mismatch", PLAIN, later),
+    "as of another root": ("as_of_mismatch", AGGREGATE, another_root),
+    "as of nothing": ("as_of_mismatch", "proof=page", member("as_of", None)),
+    "as of another root, to most": ("as_of_mismatch", "reputation$", another_root),
+    "no cursor though there are more": ("cursor_mismatch", SIZED, member("next_cursor", None)),
+    "no cursor though there are more, to most": ("cursor_mismatch", "reputation$", member("next_cursor", "more")),
+    "a review is left out behind a cursor": ("history_mismatch", "cursor=", without_the_last),
+    "a review is left out of short lists": ("history_mismatch", r"limit=[1-9]$", without_the_last),
+    "texts of reviews that nobody confirmed are shown to all": (
+        "history_mismatch", "text=verified.*limit", of_every_review("review_text", "Shown.")
+    ),
+    "texts are shown where none are asked for": ("history_mismatch", "text=none.*limit", of_every_review("review_text", "Shown.")),
+    "other sums, beside the map": ("face_mismatch", AGGREGATE, member("total_reviews", 3)),
+    "a text is kept back in a page": ("opening_missing", "text=all.*proof=page", first_event_again),
+    "a review without its response": ("review_mismatch", "v1/reviews/", without_later_entries),
+    "a review at another level": ("review_mismatch", "v1/reviews/", unlevelled),
+    "a review at another place": ("review_mismatch", "v1/reviews/", proved_elsewhere),
+    "a review of another host": ("review_mismatch", "v1/reviews/", member("host_did", OTHER)),
+    "a host's days without its checks": ("activity_mismatch", "/events", fewer("booking_check")),
+    "a host without days": ("activity_mismatch", "/events", no_days),
+    "an issuer's days without unconfirmed reviews": ("activity_mismatch", "/activity", fewer("unconfirmed")),
+    "an issuer without days": ("activity_mismatch", "/activity", no_days),
+    "counts of long ago": ("activity_mismatch", "/(events|activity)", sooner),
+}  # fmt: skip
+KINDS = {"activity_mismatch": ("reply", "activity")}
+DECLARED["test_a_lie_in_a_drawn_answer_is_found"] = frozenset(
+    (kind, code) for code, _, _ in LIES.values() for kind in KINDS.get(code, ("reply",))
+)
+
+
+def asked_of(forger: Forger) -> list[str]:
+    """Under which paths an audit asks, which finds nothing."""
+    paths: list[str] = []
+    require_clean(audit(forger, lambda path: paths.append(path)))
+    return paths
+
+
+def drawn_for(forger: Forger, pattern: str) -> Forger:
+    """Let the log grow until a question is drawn to which the lie is told."""
+    for _ in range(60):
+        if any(re.search(pattern, path) for path in asked_of(forger) if OTHER not in path):
+            return forger
+        forger.add(Writer(forger.size).policy())
+        forger.head()
+    raise AssertionError(f"no question is drawn that fits {pattern}")
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_lie_in_a_drawn_answer_is_found(busy: Forger, lie: tuple[str, str, Change]) -> None:
+    code, pattern, change = lie
+    found = audit(drawn_for(busy, pattern), lying(busy, pattern, change))
+    assert {each for each, _ in convicted(found)} == {code}
+
+
+def test_everyone_draws_the_same_and_another_checkpoint_draws_other_questions(busy: Forger) -> None:
+    def asked() -> list[str]:
+        paths = asked_of(busy)
+        return [
+            re.sub(r"size=\d+", "", path) for path in paths if path.startswith(("v1/hosts", "v1/reviews", "v1/issuers"))
+        ]
+
+    first = asked()
+    assert asked() == first
+    busy.head()
+    assert asked() != first
+
+
+def test_a_draw_is_what_its_description_says() -> None:
+    """By the bytes: SHA-256 of root, purpose, 0x00 and the number of the draw."""
+    draw = Draw(bytes(range(32)), "did:web:cottage.example")
+    digests = [
+        sha256(bytes(range(32)) + b"did:web:cottage.example\x00" + number.to_bytes(8, "big")).digest()
+        for number in range(3)
+    ]
+    assert [draw.below(1000) for _ in digests] == [int.from_bytes(digest, "big") % 1000 for digest in digests]
+
+
+def test_a_copy_is_asked_nothing_that_it_cannot_have(busy: Forger) -> None:
+    """It has one file about a host for whatever is asked, and none for what is not copied."""
+    paths: list[str] = []
+
+    def copied(path: str) -> bytes | None:
+        paths.append(path)
+        return busy.get(f"{REPUTATION}?proof=full&limit=100&text=all") if path.startswith(REPUTATION) else None
+
+    found = audit(busy, copied, None, Options(sample=0, hosts=[HOST]))
+    require_clean(found)
+    assert not any(path.startswith(("v1/reviews", "v1/issuers")) or "/events" in path for path in paths)
+    assert found.sampled == {}
+
+
+def test_members_that_a_service_leaves_out_are_said_to_be_missing(busy: Forger) -> None:
+    def bare(said: Members) -> None:
+        for name in ("issuers", "as_of"):
+            said.pop(name, None)
+        for review in said.get("review_history", ()):
+            review.pop("issuer_status", None)
+
+    found = audit(busy, lying(busy, "reputation", bare))
+    assert (found.found, found.verdict) == ([], "incomplete")
+    assert any("issuers, as_of" in each for each in found.unchecked)
+    assert any("issuer_status" in each for each in found.unchecked)
+
+
+@pytest.mark.parametrize("pattern", ["/events", "/activity", "v1/reviews", "aggregate", "proof=page"])
+@pytest.mark.parametrize("said", [b"", b"{", b"[]", b"{}", b'{"days":7}', b"null", b'{"entries":[1],"checkpoint":"x"}'])
+def test_what_cannot_be_read_is_said_and_breaks_nothing(busy: Forger, pattern: str, said: bytes) -> None:
+    drawn_for(busy, pattern)
+    found = audit(busy, lambda path: said if re.search(pattern, path) else None)
+    # An object that has nothing of an answer is a wrong one.
+    assert convicted(found) or any(re.search(pattern, each) for each in found.unchecked)
+    assert found.verdict != "clean"
+
+
+def test_questions_have_an_end_however_long_the_list_is(busy: Forger) -> None:
+    """A service whose cursors lead in a circle is asked three pages."""
+    paths: list[str] = []
+
+    def circling(path: str) -> bytes | None:
+        paths.append(path)
+        if "cursor=" not in path:
+            return None
+        return busy.get(re.sub("&cursor=.*", "", path))
+
+    found = audit(drawn_for(busy, "cursor="), circling)
+    assert {each.fraud.code for each in found.found} == {"history_mismatch"}
+    assert len([path for path in paths if "cursor=" in path]) <= 4
+
+
+def test_a_status_that_changes_meanwhile_accuses_nobody(busy: Forger) -> None:
+    """The bare answer tells it at once; the audited checkpoint is of before."""
+    done: list[str] = []
+
+    def bend(path: str) -> bytes | None:
+        if path == REPUTATION and not done:
+            done.append(path)
+            busy.add(make_draft("issuer", {**TRUST, "action": "removed"}))
+            busy.head()
+        return None
+
+    require_clean(audit(busy, bend))
+    assert (done, VOUCHER) == ([REPUTATION], TRUST["issuer"])
