@@ -1,8 +1,8 @@
 """What an audit asks besides the fixed questions: drawn by the root of the audited checkpoint.
 
 A draw is SHA-256(root ‖ UTF-8 of what it is for ‖ 0x00 ‖ its number as 8 bytes, big-endian), as an integer modulo the
-number of choices. So all auditors of one checkpoint ask the same, everyone can tell afterwards that nothing was picked
-by hand, and nobody can tell before the checkpoint is signed.
+number of choices. So all auditors of one checkpoint ask the same, the choice can be checked afterwards, and it is not
+known before the checkpoint is signed.
 """
 
 from collections.abc import Sequence

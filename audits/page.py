@@ -120,7 +120,10 @@ def _finding(finding: Mapping[str, Any], key: str) -> str:
 def _unchecked(audit: Mapping[str, Any]) -> str:
     complete = "<p>Nothing of what this audit sets out to check was left out.</p>\n"
     left = listed(audit["unchecked"]) if audit["unchecked"] else complete
-    return f"{left}<h3>What no audit can show</h3>\n" + listed([REAL_STAYS, _same_log(audit["witnesses"])])
+    # What an earlier version found has no such list.
+    never = audit.get("never", ())
+    compared = f"<h3>What an audit never compares</h3>\n{listed(never)}" if never else ""
+    return f"{left}{compared}<h3>What no audit can show</h3>\n" + listed([REAL_STAYS, _same_log(audit["witnesses"])])
 
 
 def _same_log(witnesses: Sequence[Mapping[str, Any]]) -> str:

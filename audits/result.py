@@ -11,6 +11,29 @@ from ledger.log.note import Verifier
 
 Result = dict[str, Any]
 
+# By the kind of question that is drawn, what was compared with the log where it was asked.
+SAMPLED = {
+    "list": "lists of reviews, of a length and with texts that are drawn, also behind cursors: reviews, sums, texts, "
+    "issuers and their status, as_of, next_cursor",
+    "full": "answers with a full proof, of a length and with texts that are drawn",
+    "aggregate": "answers with the proof of their sums alone",
+    "page": "pages of events from a place that is drawn",
+    "review": "single reviews: all their entries, each with its proof, level and texts",
+    "days": "counts by day of hosts",
+    "activity": "counts by day of issuers",
+}
+# What no audit compares, whatever it draws.
+NEVER = [
+    "answers about hosts that were neither drawn nor named, and questions that were not drawn about those that were",
+    "cursors of the bare answer, and cursors after the third page of a list",
+    "counts of the last day while the log goes on, until that day is over",
+    "host_key_changed_at: the log does not have it",
+    "/v1/policy, /v1/issuers, /v1/log/statistics, /v1/log/inclusion, /v1/log/consistency and /v1/log/entries: an audit "
+    "works out the same from tiles and bundles",
+    "/v1/submissions, receipts and refusals: only who has them can compare them",
+    "what was answered at another time, or to others",
+]
+
 
 def make_result(
     log: Verifier,
@@ -39,8 +62,12 @@ def make_result(
         "at": at,
         "verdict": found.verdict,
         "figures": figures,
-        "checked": [*_checked(figures, replayer.ended), *_agreed(checkpoint, witnesses)] if replayer.size else [],
+        "checked": [*_checked(figures, replayer.ended), *_sampled(found), *_agreed(checkpoint, witnesses)]
+        if replayer.size
+        else [],
+        "sampled": {kind: found.sampled[kind] for kind in SAMPLED if found.sampled[kind]},
         "unchecked": found.unchecked,
+        "never": NEVER,
         "findings": [finding.as_json() for finding in found.found],
         "witnesses": [
             {"name": name, "cosigned": count, "newest": newest or None} for name, (count, newest) in witnesses.items()
@@ -58,6 +85,11 @@ def _agreed(checkpoint: Checkpoint, witnesses: dict[str, list[int]]) -> list[str
     return [f"{agree} of {len(witnesses)} witnesses of the policy cosigned this very checkpoint"] if witnesses else []
 
 
+def _sampled(found: Findings) -> list[str]:
+    """The questions that the checkpoint drew; a copy has no answers to them."""
+    return [f"{found.sampled[kind]:,} {what}" for kind, what in SAMPLED.items() if found.sampled[kind]]
+
+
 def _checked(figures: dict[str, int], ended: int | None) -> list[str]:
     """What was looked at, in plain words; whether it is as it must be is what the findings say."""
     whole = f"{figures['entries']:,} entries" if ended is None else f"the entries up to {ended:,}"
@@ -67,7 +99,8 @@ def _checked(figures: dict[str, int], ended: int | None) -> list[str]:
         f"{figures['checkpoints']:,} signed checkpoints: whether they are all of this one tree",
         f"{figures['tiles']:,} tiles: whether they are those of this tree",
         f"{figures['texts']:,} texts: whether each is the one that was committed to, or is redacted",
-        f"{figures['answers']:,} answers about hosts, with a proof and without: whether they say what the log says",
+        f"{figures['answers']:,} answers about hosts, with a proof and without, and as the bare address gives them: "
+        "whether they say what the log says, of issuers and as_of too",
     ]
     if figures["cosignatures"]:
         lines.append(f"{figures['cosignatures']:,} cosignatures: whether entries are dated as witnesses saw them")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection, IncompleteRead
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from socket import SHUT_RDWR
@@ -16,6 +15,7 @@ from typing import Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from ledger.errors import Misconfigured, NotFetched, NotFound, Unavailable
+from ledger.user_agent import USER_AGENT
 
 # 256 entries of 64 KiB, and what a host's full answer may have.
 MAX_BYTES = 24 << 20
@@ -169,7 +169,7 @@ class WebSource:
         return self._ask_by(kind(self._parts.netloc, timeout=TIMEOUT), path)
 
     def _ask_by(self, connection: HTTPConnection, path: str) -> tuple[int, float | None, bytes]:
-        headers = {"User-Agent": f"staylog/{version('staylog')}"}
+        headers = {"User-Agent": USER_AGENT}
         try:
             with _cut_off(connection) as is_cut_off:
                 connection.request("GET", f"{self._parts.path}/{path}", headers=headers)

@@ -4,11 +4,11 @@ import re
 import time
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from importlib.metadata import version
 from urllib.parse import urlsplit
 
 from audits.monitor.errands import Errands
 from ledger.errors import Misconfigured, Unavailable
+from ledger.user_agent import USER_AGENT
 
 TOKEN = "STAYLOG_WEBHOOK_TOKEN"  # noqa: S105 (its name)
 # Seconds for one try, and for all alerts of one round.
@@ -71,7 +71,7 @@ class Webhook:
         """The status. Redirects are not followed: the token is for this address."""
         kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
         connection = kind(self._parts.netloc, timeout=self._seconds)
-        headers = {"Content-Type": "application/json", "User-Agent": f"staylog/{version('staylog')}"}
+        headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         path = (self._parts.path or "/") + (f"?{self._parts.query}" if self._parts.query else "")

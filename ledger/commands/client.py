@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
-from importlib.metadata import version
 from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from ledger.canon import multikey, strict_json
 from ledger.errors import Malformed, NotProved, StaylogError, Unavailable
 from ledger.log.note import Verifier
 from ledger.settings import check_base_url
+from ledger.user_agent import USER_AGENT
 
 # Between two signs of life. A review is hashed for some tenths of a second, and others may stand before it.
 TIMEOUT = 30
@@ -125,7 +125,7 @@ def _taken(answer: Answer, good: tuple[int, ...]) -> tuple[Answer, dict[str, Any
 
 
 def _ask(ledger: str, path: str, body: bytes | None = None, media_type: str = JSON) -> Answer:
-    headers = {"User-Agent": f"staylog/{version('staylog')}", "Accept": JSON}
+    headers = {"User-Agent": USER_AGENT, "Accept": JSON}
     if body is not None:
         headers["Content-Type"] = media_type
     # The base URL is http or https, and nothing else.

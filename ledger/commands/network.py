@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ledger.settings import DEFAULT_BASE_URL, check_base_url
+from ledger.user_agent import USER_AGENT
 
 if TYPE_CHECKING:
     from ledger.net.development import Development
@@ -20,12 +21,12 @@ def stated_base_url() -> str | None:
 
 def command_fetcher() -> "Fetcher":
     from ledger.net.development import from_environment
-    from ledger.net.fetch import Fetcher, user_agent
+    from ledger.net.fetch import Fetcher
 
     base_url = stated_base_url() or DEFAULT_BASE_URL
     development = from_environment(os.environ, base_url)
     warn(development)
-    return Fetcher(user_agent(base_url), development)
+    return Fetcher(USER_AGENT, development)
 
 
 def warn(development: "Development") -> None:

@@ -136,7 +136,7 @@ LIES: dict[str, tuple[str, str, Change]] = {
     "no cursor though there are more, to most": ("cursor_mismatch", "reputation$", member("next_cursor", "more")),
     "a review is left out behind a cursor": ("history_mismatch", "cursor=", without_the_last),
     "a review is left out of short lists": ("history_mismatch", r"limit=[1-9]$", without_the_last),
-    "texts of reviews that nobody confirmed are shown to all": (
+    "texts of unconfirmed reviews are shown to all": (
         "history_mismatch", "text=verified.*limit", of_every_review("review_text", "Shown.")
     ),
     "texts are shown where none are asked for": ("history_mismatch", "text=none.*limit", of_every_review("review_text", "Shown.")),
@@ -257,7 +257,7 @@ def test_questions_have_an_end_however_long_the_list_is(busy: Forger) -> None:
     assert len([path for path in paths if "cursor=" in path]) <= 4
 
 
-def test_a_status_that_changes_meanwhile_accuses_nobody(busy: Forger) -> None:
+def test_a_status_that_changes_meanwhile_is_no_finding(busy: Forger) -> None:
     """The bare answer tells it at once; the audited checkpoint is of before."""
     done: list[str] = []
 

@@ -10,6 +10,7 @@ import pytest
 
 from ledger.canon import jcs
 from ledger.commands import client
+from ledger.user_agent import USER_AGENT
 from tests.identities import Speaker, did_document
 from tests.ledger.commands import fake_ledger, served
 from tests.ledger.commands.fake_ledger import FakeLedger
@@ -46,7 +47,7 @@ def test_what_a_ledger_does_not_answer(
     assert "Your signed review is in review.json" in output
     assert not (here / "receipt.json").exists()
     [(method, _, agent)] = fake.requests
-    assert (method, agent) == ("POST", "staylog/0.1.0")
+    assert (method, agent) == ("POST", USER_AGENT)
 
 
 def test_a_name_that_cannot_be_looked_up(place: Place, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
