@@ -15,7 +15,8 @@ from ledger.log.checkpoint import Checkpoint
 from ledger.log.face import Event
 
 ISSUERS, AS_OF = "issuers_mismatch", "as_of_mismatch"
-TEXTS = ("verified", "all", "none")
+# Characters of a value that are shown.
+MOST_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,21 @@ class Basis:
     def require_beside(self, face: Mapping[str, Any]) -> None:
         """`issuers`, `issuer_status` and `as_of` are as they follow. A member that is missing is another matter."""
         if "issuers" in face and not same_json(face["issuers"], self.issuers()):
-            raise NotProved(ISSUERS, f"the issuers are said to be {face['issuers']!r}, and are {self.issuers()!r}")
+            said, right = brief(face["issuers"]), brief(self.issuers())
+            raise NotProved(ISSUERS, f"the issuers are said to be {said}, and are {right}")
         for review in face.get("review_history") or ():
             issuer = review.get("evidence", {}).get("issuer")
             if "issuer_status" in review and review["issuer_status"] != self.statuses.get(issuer):
-                said, right = review["issuer_status"], self.statuses.get(issuer)
-                raise NotProved(ISSUERS, f"the status of {issuer} is said to be {said!r}, and is {right!r}")
+                said, right = brief(review["issuer_status"]), brief(self.statuses.get(issuer))
+                raise NotProved(ISSUERS, f"the status of {brief(issuer)} is said to be {said}, and is {right}")
         if "as_of" in face and not same_json(face["as_of"], self.as_of):
-            raise NotProved(AS_OF, f"it is said to be as of {face['as_of']!r}, and is as of {self.as_of!r}")
+            raise NotProved(AS_OF, f"it is said to be as of {brief(face['as_of'])}, and is as of {brief(self.as_of)}")
+
+
+def brief(value: object) -> str:
+    """A value that was served, as far as it fits into a sentence."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def require(face: Mapping[str, Any], right: Days, known: At, before: str | None)
     if size < known.size:
         raise Malformed("wrong_size", f"the counts are of {size} entries; {known.size} were published before")
     if at < known.at or (size == known.size and (at, root) != (known.at, known.root)):
-        right_one, said_one = f"{known.size}, {known.root}, {known.at}", f"{size}, {root}, {at}"
+        right_one, said_one = f"{known.size}, {known.root}, {known.at}", f"{size}, {root[:60]}, {at[:60]}"
         raise NotProved(CODE, f"size, root and time are said to be {said_one}; known are {right_one}")
     end = newest if before is None else min(newest, date.fromisoformat(before) - timedelta(1))
     if (first, last) != (end - timedelta(DAYS - 1), end):
@@ -68,4 +68,4 @@ def require(face: Mapping[str, Any], right: Days, known: At, before: str | None)
             break
         said = {name: number for name, number in days.get(day, {}).items() if number != 0}
         if said != {name: number for name, number in right.get(day, {}).items() if number}:
-            raise NotProved(CODE, f"{day} has {right.get(day, {})!r}, and is said to have {said!r}")
+            raise NotProved(CODE, f"{day} has {dict(right.get(day, {}))!r}, and is said to have {repr(said)[:300]}")

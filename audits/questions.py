@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from audits import counts
 from audits.answer import Answer, parse_answer
-from audits.basis import Basis, readable
+from audits.basis import Basis, brief, readable
 from audits.face import Part, compare_history, compare_summary
 from audits.review_answer import require_review
 from audits.verify import verify_answer
@@ -91,10 +91,12 @@ def _require_run(question: Question, face: dict[str, Any], shown: Sequence[Event
     older = [index for index in reviews if question.below is None or index < question.below]
     listed = [review.get("index") for review in face["review_history"]]
     if listed != older[: question.limit]:
-        raise NotProved("history_mismatch", f"it lists the reviews {listed}, not {older[: question.limit]}")
+        raise NotProved("history_mismatch", f"it lists {brief(listed)}, not {brief(older[: question.limit])}")
     cursor, more = face.get("next_cursor"), len(older) > question.limit
     if more != isinstance(cursor, str):
-        raise NotProved(CURSOR, f"next_cursor is {cursor!r}, and there are {len(older) - len(listed)} more reviews")
+        raise NotProved(
+            CURSOR, f"next_cursor is {brief(cursor)}, and there are {len(older) - len(listed)} more reviews"
+        )
 
 
 def _require_proof(

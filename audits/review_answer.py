@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from audits.basis import Basis
+from audits.basis import Basis, brief
 from audits.face import Part
 from ledger.canon import strict_json
 from ledger.errors import Malformed, NotProved
@@ -42,7 +42,7 @@ def require_review(
             raise NotProved(CODE, f"entry {each.index} is not about {review_id}")
     level = next(each.entry.members["level"] for each in reversed(listed) if "level" in each.entry.members)
     if told != (review_id, basis.host, level):
-        raise NotProved(CODE, f"it is said to be {told!r}, and is {(review_id, basis.host, level)!r}")
+        raise NotProved(CODE, f"it is said to be {brief(told)}, and is {(review_id, basis.host, level)!r}")
     for each, right in zip(listed, about, strict=False):
         _compare_texts(each, right, index, text == "none" or level == "unconfirmed" and text != "all", hidden)
 

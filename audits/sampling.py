@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from audits import counts, replies
 from audits.answer import Answer
-from audits.basis import AS_OF, Basis, lacking, readable
+from audits.basis import AS_OF, Basis, brief, lacking, readable
 from audits.draws import Draw
 from audits.evidence import Audited, Fraud
 from audits.face import Part
@@ -246,7 +246,7 @@ def _require_cursor(face: Mapping[str, Any], events: Sequence[Event]) -> None:
     """There is one if the host has more reviews than are listed."""
     reviews, cursor = sum(event.entry.type == "review" for event in events), face.get("next_cursor")
     if (reviews > len(face["review_history"])) != isinstance(cursor, str):
-        raise NotProved(CURSOR, f"next_cursor is {cursor!r}, and the host has {reviews} reviews")
+        raise NotProved(CURSOR, f"next_cursor is {brief(cursor)}, and the host has {reviews} reviews")
 
 
 def questions(basis: Basis, draw: Draw) -> list[Question]:
