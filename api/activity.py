@@ -43,18 +43,18 @@ Before = Annotated[
 
 
 @get(
-    "/v1/issuers/{issuer:str}/activity",
+    "/v1/issuers/{id:str}/activity",
     responses=responses("busy", body=IssuerActivity, not_modified=True),
     tags=["reputation"],
 )
-async def issuer_days(request: Request[None, None, State], issuer: IssuerId, before: Before = None) -> ASGIResponse:
+async def issuer_days(request: Request[None, None, State], id: IssuerId, before: Before = None) -> ASGIResponse:  # noqa: A002
     """How many reviews rest on an issuer's credentials, day by day: an issuer compares them with what it vouched for.
     All of it follows from the log's entries. One that no review names has no days."""
-    name = unquote(issuer)
+    name = unquote(id)
     try:
         check_issuer(name)
     except (ValueError, BadDID) as error:
-        raise InvalidParameters(FieldError("issuer", f"expected an https URL or a DID: {error}")) from None
+        raise InvalidParameters(FieldError("id", f"expected an https URL or a DID: {error}")) from None
     ledger, day = request.app.state.ledger, _date(before)
     return await _answered(request, lambda: issuer_activity(ledger.reader, ledger.census, name, day))
 

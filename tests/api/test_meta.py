@@ -160,6 +160,8 @@ def test_every_operation_is_documented(service: Service) -> None:
         "/v1/log/statistics",
         "/v1/log/witnesses",
         "/v1/hosts/{did}/reputation",
+        "/v1/hosts/{did}/events",
+        "/v1/issuers/{id}/activity",
         "/v1/reviews",
         "/v1/reviews/{review_id}",
         "/v1/reviews/{review_id}/response",
