@@ -66,7 +66,7 @@ def create_app(
     async def start() -> None:
         ledger.sequencer.start()
         intake.start()
-        ledger.reader.follow()
+        ledger.reader.follow(ledger.sequencer.halt)
         ledger.watch.start()
         ledger.census.start()
         ledger.witnesses.start(ledger.sequencer.halt)

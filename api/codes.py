@@ -162,6 +162,25 @@ CODES: dict[str, Code] = {
         "The storage does not extend the last checkpoint this log signed. Nothing is signed until an operator has "
         "looked. Keep the checkpoints you have: they are evidence.",
     ),
+    "mark_missing": Code(
+        503,
+        "Not known what was signed last",
+        "The note of what this log signed last is missing, so to sign now might fork the log. Nothing is signed until "
+        "an operator has looked; what is published can still be read.",
+    ),
+    "mark_unreadable": Code(
+        503,
+        "Note of what was signed last damaged",
+        "The note of what this log signed last cannot be read, so to sign now might fork the log. Nothing is signed "
+        "until an operator has looked; what is published can still be read.",
+    ),
+    "database_changed": Code(
+        503,
+        "Another database",
+        "The database is another one than the one that was signed from, as after a failover or a restored backup, and "
+        "nothing shows yet that it has all that was signed. Nothing is signed until a witness agrees or an operator "
+        "has looked. Try again after the time in Retry-After; what is published can still be read.",
+    ),
     "log_damaged": Code(
         503,
         "Log damaged",

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from ledger.commands.common import accept_clock_option, data_options, refusals
+from ledger.commands.common import accept_clock_option, opening_options, refusals, settings_to_open
 from ledger.commands.network import stated_base_url, warn
 from ledger.errors import Misconfigured
 from ledger.settings import CLOCK_BOUND, DEFAULT_HOST, DEFAULT_PORT, Settings, check_base_url
 
 
 @click.command()
-@data_options
+@opening_options
 @click.option("--host", default=DEFAULT_HOST, show_default=True, envvar="STAYLOG_HOST", help="Address to listen on.")
 @click.option("--port", default=DEFAULT_PORT, show_default=True, envvar="STAYLOG_PORT", type=click.IntRange(1, 65535))
 @click.option(
@@ -118,7 +118,7 @@ def serve(
         for network in too_wide(proxies):
             click.echo(f"warning: trusted proxies include {network}: any client can claim any address", err=True)
         stated, local = stated_base_url(), _local_url(host, port)
-        settings = Settings.of(
+        settings = settings_to_open(
             data,
             database_url,
             stated,

@@ -63,12 +63,13 @@
     ├── BadRequest             parameter_invalid, cursor_invalid, page_out_of_range, method_not_allowed
     ├── NotFound               not_found, review_not_found, submission_not_found, unknown_size, index_out_of_range,
     │                          nothing_to_redact
-    ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, ledger_unreachable,
-    │   │                      status_unavailable, issuer_unavailable, credential_unavailable, guest_did_unavailable,
-    │   │                      host_did_unavailable, clock_unconfirmed
+    ├── Unavailable            worth another try later: busy, storage_full, storage_unavailable, database_changed,
+    │   │                      ledger_unreachable, status_unavailable, issuer_unavailable, credential_unavailable,
+    │   │                      guest_did_unavailable, host_did_unavailable, clock_unconfirmed
     │   ├── Outdated           busy: what a draft rests on has changed meanwhile
     │   └── Unconfirmed        storage_unavailable: the connection was lost during a COMMIT, which may have happened
-    ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged
+    ├── Halted                 the log must not sign until an operator has looked: log_behind, log_forked, log_damaged,
+    │   │                      mark_missing, mark_unreadable
     │   └── Unreplicated       commit_not_replicated: a COMMIT was cancelled while it waited for its standby
     └── Misconfigured          settings_invalid, not_initialised, already_initialised, key_unreadable, key_mismatch,
                                key_exists, key_unwritable, database_outdated, database_not_durable,
@@ -76,7 +77,7 @@
                                context_changed, issuer_invalid, issuer_unknown, issuer_already, issuer_changed,
                                issuer_key_missing, issuer_key_foreign, issuer_keys_many, issuer_key_compromised,
                                listing_invalid, file_exists, file_unwritable, file_unreadable, development_refused,
-                               confirmation_missing, entry_not_by_hand
+                               confirmation_missing, checkpoint_not_accepted, entry_not_by_hand
 
 A code never changes its meaning; messages may. Codes are what metrics count and what tests pin.
 """

@@ -27,13 +27,15 @@ from ledger.log.clock_guard import ClockGuard
 from ledger.log.clock_watch import ClockWatch
 from ledger.log.drafts import Draft, make_draft
 from ledger.log.entries import parse_entry
+from ledger.log.history import History
 from ledger.log.integrate import begin_log
-from ledger.log.mark import MarkFile
+from ledger.log.mark import Mark, MarkFile
 from ledger.log.note import ED25519, Verifier
 from ledger.log.publish import Publisher
 from ledger.log.reader import Reader
 from ledger.log.replay import MAX_BATCH
 from ledger.log.sequencer import Integrated, Sequencer
+from ledger.log.shared_mark import SharedMark
 from ledger.log.witness_policy import read_policy
 from ledger.log.witnesses import Witnesses
 from ledger.net.development import Development, from_environment
@@ -184,7 +186,8 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
             with store.write() as connection:
                 write_setting(connection, Setting(settings.base_url, own))
             begin_log(store, make_draft("genesis", genesis), format_time(clock()))
-        Publisher(store, origin, key, mark).publish()
+        history = History(mark, clock, Health(), _shared_mark(settings, origin))
+        Publisher(store, origin, key, history).publish()
     finally:
         store.close()
     return Verifier(origin, ED25519, bytes(key.verify_key))
@@ -229,12 +232,19 @@ def open_ledger(
         if development is None:
             development = from_environment(os.environ, settings.base_url)
         agent = user_agent(settings.base_url)
-        publisher = Publisher(store, origin, key, MarkFile(settings.mark), on_step)
-        reader = Reader(store)
+        health = Health()
+        shared = _shared_mark(settings, origin)
+        accepted = Mark.of(settings.accepted) if settings.accepted is not None else None
+        history = History(MarkFile(settings.mark), clock, health, shared, accepted)
+        publisher = Publisher(store, origin, key, history, on_step)
+        # Before anything is noted down: a folder without a mark must not get one by being opened.
+        publisher.check_history()
+        reader = Reader(store, history.see)
         guard = ClockGuard(clock, elapsed, settings.clock_bound, trusted=is_loopback(settings.base_url))
         if accept_clock:
             guard.accept()
         witnesses = Witnesses(store, reader, verifier, tlog_policy, clock, agent, guard)
+        history.agreement = witnesses.require_agreement
         witnesses.require_agreement()
         clock_watch = ClockWatch(clock, guard, health)
         sequencer = Sequencer(
@@ -253,6 +263,12 @@ def open_ledger(
     asks = (fetcher, archive, watch, witnesses)
     probe = WriteProbe(store)
     return Ledger(settings, verifier, keys, *log, limiter, clock, clock_watch, *asks, census, health, probe, made_as)
+
+
+def _shared_mark(settings: Settings, origin: str) -> SharedMark | None:
+    if settings.mark_url is None:
+        return None
+    return SharedMark(settings.mark_url, origin, user_agent(settings.base_url))
 
 
 def _made_as(store: Store, origin: str, keys: ServiceKeys) -> str:

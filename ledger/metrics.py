@@ -29,6 +29,11 @@ LOG_TIME_AHEAD = Gauge(
     "staylog_log_time_ahead_seconds", "Time of the log's last entry minus the clock: above 0 the log's time is ahead"
 )
 HALTED = Gauge("staylog_halted", "1 when the log refuses to sign until an operator has looked")
+SIGNING_REFUSED = Counter(
+    "staylog_signing_refused",
+    "Times that nothing was signed because the history was not sure, by stable code",
+    ["code"],
+)
 CANNOT_WRITE = Gauge("staylog_cannot_write", "1 while this part keeps the ledger from writing", ["part", "code"])
 DATABASE_REFUSALS = Counter(
     "staylog_database_refusals", "Calls that the database refused, by stable code and SQLSTATE", ["code", "sqlstate"]

@@ -29,7 +29,8 @@ class Settings:
     `base_url_stated`, a ledger that exists keeps the one that it was made with. `publishes_unanswered` is whether
     reviews are published whose hosts never answered: a part of the policy. `clock_bound` is how far the clock may be
     past the last entry when the service starts. `database_deadline` is how many seconds a statement may take, from
-    STAYLOG_DATABASE_DEADLINE."""
+    STAYLOG_DATABASE_DEADLINE. `mark_url` is where the services of this log share a mark (STAYLOG_MARK_URL); `accepted`
+    is the checkpoint, as SIZE:ROOT, that the operator lets the log go on from."""
 
     data: Path
     database_url: str
@@ -38,6 +39,8 @@ class Settings:
     base_url_stated: bool = True
     clock_bound: timedelta = CLOCK_BOUND
     database_deadline: float = DEFAULT_DEADLINE
+    mark_url: str | None = None
+    accepted: str | None = None
 
     @classmethod
     def of(
@@ -48,11 +51,13 @@ class Settings:
         *,
         publishes_unanswered: bool = True,
         clock_bound: timedelta = CLOCK_BOUND,
+        accepted: str | None = None,
     ) -> "Settings":
         where = database_url or f"sqlite:///{data / 'ledger.db'}"
         checked = check_base_url(base_url or DEFAULT_BASE_URL)
         stated = base_url is not None
-        return cls(data, where, checked, publishes_unanswered, stated, clock_bound, _deadline())
+        mark_url = os.environ.get("STAYLOG_MARK_URL") or None
+        return cls(data, where, checked, publishes_unanswered, stated, clock_bound, _deadline(), mark_url, accepted)
 
     @property
     def log_key(self) -> Path:

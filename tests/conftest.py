@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.engines import database_url, new_database_url, postgres, tables  # noqa: F401 (fixtures)
+from tests.etcd import etcd  # noqa: F401 (fixture)
 from tests.network import Authority, Neighbourhood
 from tests.running import running, writer  # noqa: F401 (fixtures)
 

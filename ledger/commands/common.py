@@ -14,9 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ledger.canon import multikey
 from ledger.errors import Misconfigured, StaylogError
-from ledger.settings import DEFAULT_DATA
+from ledger.log.mark import Mark
+from ledger.settings import DEFAULT_DATA, Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_ACCEPTED = f"{__name__}.accepted"
 FilePath = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -50,6 +52,31 @@ def accept_clock_option(command: Command) -> Command:
         is_flag=True,
         help="The clock of this machine is right, though nothing confirms it: add to the log by it.",
     )(command)
+
+
+def opening_options(command: Command) -> Command:
+    """Where the ledger is, and with which word of the operator it is opened to write: see `settings_to_open`."""
+    return click.option(
+        "--accept-checkpoint",
+        metavar="SIZE:ROOT",
+        expose_value=False,
+        callback=_accept,
+        help="Go on from this checkpoint: nothing newer was ever signed. Needed once after some restores, see the "
+        "operator's guide.",
+    )(data_options(command))
+
+
+def _accept(context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    try:
+        context.meta[_ACCEPTED] = str(Mark.of(value)) if value is not None else None
+    except ValueError:
+        raise click.BadParameter("SIZE:ROOT expected, as the refusal names it") from None
+
+
+def settings_to_open(data: Path, database_url: str | None, base_url: str | None = None, **more: Any) -> Settings:
+    """The settings of a command that has `opening_options`."""
+    accepted = click.get_current_context().meta[_ACCEPTED]
+    return Settings.of(data, database_url, base_url, accepted=accepted, **more)
 
 
 @contextmanager

@@ -16,11 +16,10 @@ from rich.table import Table
 
 from ledger.canon.times import parse_time
 from ledger.clock import utc_now
-from ledger.commands.common import accept_clock_option, data_options, refusals
+from ledger.commands.common import accept_clock_option, opening_options, refusals, settings_to_open
 from ledger.commands.network import stated_base_url, warn
 from ledger.errors import Misconfigured
 from ledger.log.members import IDV_LEVELS, ROLES
-from ledger.settings import Settings
 
 if TYPE_CHECKING:
     from ledger.folder import Ledger
@@ -52,7 +51,7 @@ def issuer() -> None:
     help="The highest level that guests are believed to have from this issuer.  [default: any]",
 )
 @accept_clock_option
-@data_options
+@opening_options
 def add(
     role: str,
     issuer: str,
@@ -92,7 +91,7 @@ def add(
     help="Its keys were in other hands since then, as 2026-07-04T00:00:00Z. Its keys can then not be pinned again.",
 )
 @accept_clock_option
-@data_options
+@opening_options
 def remove(
     role: str, issuer: str, compromised_since: str | None, accept_clock: bool, data: Path, database_url: str | None
 ) -> None:
@@ -113,7 +112,7 @@ def remove(
 
 
 @issuer.command("list")
-@data_options
+@opening_options
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def list_(data: Path, database_url: str | None, as_json: bool) -> None:
     """Show who is trusted and who was. Of those that are: how the keys that they published when last looked at compare
@@ -141,7 +140,7 @@ def list_(data: Path, database_url: str | None, as_json: bool) -> None:
 
 
 @issuer.command()
-@data_options
+@opening_options
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def check(data: Path, database_url: str | None, as_json: bool) -> None:
     """Compare the keys that trusted issuers publish now with those that are pinned.
@@ -209,7 +208,7 @@ def _ledger(data: Path, database_url: str | None, *, accept_clock: bool = False)
     """An open ledger for one command."""
     from ledger.folder import open_ledger
 
-    ledger = open_ledger(Settings.of(data, database_url, stated_base_url()), accept_clock=accept_clock)
+    ledger = open_ledger(settings_to_open(data, database_url, stated_base_url()), accept_clock=accept_clock)
     try:
         yield ledger
     finally:

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ledger.commands.common import data_options, refusals
-from ledger.settings import Settings
+from ledger.commands.common import opening_options, refusals, settings_to_open
 
 
 @click.group()
@@ -32,7 +31,7 @@ def listing() -> None:
     metavar="URL",
     help="Where the host takes bookings (OpenSTR RFC-003): its address with /REFERENCE/verify is asked about bookings.",
 )
-@data_options
+@opening_options
 def add(
     host_did: str,
     listing_id: str,
@@ -54,7 +53,7 @@ def add(
         from ledger.folder import open_ledger
         from ledger.reviews.listings import add_listing
 
-        with closing(open_ledger(Settings.of(data, database_url))) as ledger, ledger.store.write() as connection:
+        with closing(open_ledger(settings_to_open(data, database_url))) as ledger, ledger.store.write() as connection:
             add_listing(connection, host_did, listing_id, timezone, "operator", booking_endpoint)
     if timezone is not None:
         click.echo(f"{listing_id} of {host_did} is in {timezone}")
@@ -63,7 +62,7 @@ def add(
 
 
 @listing.command("list")
-@data_options
+@opening_options
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def list_(data: Path, database_url: str | None, as_json: bool) -> None:
     """Show what is known of listings.
@@ -75,7 +74,7 @@ def list_(data: Path, database_url: str | None, as_json: bool) -> None:
         from ledger.folder import open_ledger
         from ledger.reviews.listings import all_listings
 
-        with closing(open_ledger(Settings.of(data, database_url))) as ledger, ledger.store.read() as connection:
+        with closing(open_ledger(settings_to_open(data, database_url))) as ledger, ledger.store.read() as connection:
             known = all_listings(connection)
     if as_json:
         names = ("host_did", "listing_id", "timezone", "booking_endpoint", "source")

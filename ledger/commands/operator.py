@@ -1,7 +1,8 @@
-"""What an operator types: `staylog init`, `fsck`, `log add`, `log show`, `log key`; `serve` is in `api`."""
+"""What an operator types: `staylog init`, `fsck`, and `log` with `add`, `show`, `marks`, `key`; `serve` is in `api`."""
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,17 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from ledger.commands.common import accept_clock_option, data_option, data_options, progress_bar, refusals
+from ledger.commands.common import (
+    FilePath,
+    accept_clock_option,
+    data_option,
+    data_options,
+    opening_options,
+    printable,
+    progress_bar,
+    refusals,
+    settings_to_open,
+)
 from ledger.commands.network import stated_base_url
 from ledger.errors import Misconfigured, StaylogError
 from ledger.settings import DEFAULT_BASE_URL, Settings, is_loopback
@@ -58,27 +69,43 @@ def init(data: Path, database_url: str | None, base_url: str, previous: str | No
 
 @click.command()
 @data_options
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    type=FilePath,
+    multiple=True,
+    help="A checkpoint that the log signed, or a receipt or answer with one; may be repeated.",
+)
+@click.option("--mark", "marks", metavar="WHERE", multiple=True, help="As for `staylog log marks`; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def fsck(data: Path, database_url: str | None, as_json: bool) -> None:
+def fsck(
+    data: Path, database_url: str | None, checkpoints: Sequence[Path], marks: Sequence[str], as_json: bool
+) -> None:
     """Derive everything from the entries again and compare it with what is stored.
 
-    Tiles, host records, every version of the map, checkpoints, texts. Changes nothing, and may run beside a service.
+    Tiles, host records, every version of the map, checkpoints, texts; the mark in the folder, and every other mark and
+    checkpoint that is named, are of the same history. Changes nothing, and may run beside a service.
     Exit status 0 means that all of it is as it must be, 1 that something is not, 2 that it could not be checked.
     """
     with refusals(status=2):
         from ledger.folder import open_store
         from ledger.log.fsck import fsck as check
         from ledger.log.mark import MarkFile
+        from ledger.log.mark_comparison import read_checkpoint, read_mark
+        from ledger.net.fetch import user_agent
         from ledger.store.schema import require_newest
 
         settings = Settings.of(data, database_url)
         verifier = _public_key(settings)
-        store = open_store(settings)
         mark = MarkFile(settings.mark).read()
+        agent, shared = user_agent(settings.base_url), [settings.mark_url] if settings.mark_url else []
+        known = {where: read_mark(where, verifier.name, agent) for where in [*marks, *shared]}
+        known |= {str(path): read_checkpoint(path, verifier) for path in checkpoints}
+        store = open_store(settings)
         with progress_bar("checking") as progress:
             require_newest(store)
             with store.snapshot() as connection:
-                report = check(connection, verifier, mark, progress)
+                report = check(connection, verifier, mark, progress, known)
         store.close()
     if as_json:
         figures = {name: getattr(report, name) for name in ("entries", "hosts", "checkpoints", "pages")}
@@ -102,7 +129,7 @@ def log() -> None:
 @log.command()
 @click.argument("file", type=click.File("rb"))
 @accept_clock_option
-@data_options
+@opening_options
 def add(file: Any, accept_clock: bool, data: Path, database_url: str | None) -> None:
     """Add the entries in FILE ("-" is standard input): all of them, or none.
 
@@ -121,7 +148,8 @@ def add(file: Any, accept_clock: bool, data: Path, database_url: str | None) -> 
         from ledger.log.integrate import SomeRefused
 
         drafts, lines = _read_drafts(file)
-        ledger = open_ledger(Settings.of(data, database_url, stated_base_url()), accept_clock=accept_clock)
+        settings = settings_to_open(data, database_url, stated_base_url())
+        ledger = open_ledger(settings, accept_clock=accept_clock)
         try:
             _require_own_way(drafts, lines, ledger)
             with progress_bar("adding") as progress:
@@ -140,7 +168,7 @@ def add(file: Any, accept_clock: bool, data: Path, database_url: str | None) -> 
 
 
 @log.command()
-@data_options
+@opening_options
 @click.option("--start", type=click.IntRange(0), help="The first entry to show.  [default: the last ten]")
 @click.option("--count", type=click.IntRange(1, 10_000), default=10, show_default=True, help="How many to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as they are, one per line, and nothing else.")
@@ -149,7 +177,7 @@ def show(data: Path, database_url: str | None, start: int | None, count: int, as
     with refusals():
         from ledger.folder import open_ledger
 
-        ledger = open_ledger(Settings.of(data, database_url))
+        ledger = open_ledger(settings_to_open(data, database_url))
         try:
             published = ledger.reader.published
             first = max(published.size - count, 0) if start is None else start
@@ -160,6 +188,53 @@ def show(data: Path, database_url: str | None, start: int | None, count: int, as
         click.echo(f"{published.note}\nsigned map head of {published.at}; public key {ledger.verifier}\n")
     for index, entry in enumerate(entries, first):
         click.echo(entry.decode() if as_json else f"{index:>8}  {entry.decode()}")
+
+
+@log.command()
+@click.argument("places", metavar="[WHERE]...", nargs=-1)
+@data_options
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+def marks(places: Sequence[str], data: Path, database_url: str | None, as_json: bool) -> None:
+    """Compare the marks of all services of this log: which is newest, and whether they are of one history.
+
+    WHERE is the file last-signed of another service, its folder, or the address of a mark in etcd. The mark in --data,
+    that of STAYLOG_MARK_URL and the newest checkpoint in the database are compared too. Changes nothing. Exit status 0
+    means that all are of one history which the database has in full, 1 that they are not, 2 that it could not be told.
+
+    \b
+      staylog log marks other/last-signed https://etcd.example:2379/staylog --data ./data
+    """
+    with refusals(status=2):
+        from contextlib import closing
+
+        from ledger.log.mark import MarkFile
+        from ledger.log.mark_comparison import compare, read_mark
+        from ledger.net.fetch import user_agent
+        from ledger.store.engine import Store
+        from ledger.store.schema import require_newest
+
+        settings = Settings.of(data, database_url)
+        origin, agent = _public_key(settings).name, user_agent(settings.base_url)
+        shared = [settings.mark_url] if settings.mark_url else []
+        found = {where: read_mark(where, origin, agent) for where in [*places, *shared]}
+        own = MarkFile(settings.mark).read()
+        if own is not None:
+            found = {str(settings.mark): own, **found}
+        with closing(Store(settings.database_url)) as store:
+            require_newest(store)
+            with store.snapshot() as connection:
+                result = compare(connection, found)
+    if as_json:
+        listed = [{"where": where, "checkpoint": str(mark)} for where, mark in result.marks.items()]
+        click.echo(json.dumps({"origin": origin, "marks": listed, "findings": result.findings}, indent=1))
+    else:
+        for where, mark in result.marks.items():
+            click.echo(f"{mark}  {printable(where)}{'  (newest)' if where == result.newest else ''}")
+        for finding in result.findings:
+            Console(stderr=True, emoji=False).print(f"[red]wrong[/] {escape(printable(finding))}", soft_wrap=True)
+        if not result.findings:
+            click.echo("one history, and the database has all of it")
+    raise SystemExit(1 if result.findings else 0)
 
 
 @log.command()

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ledger.canon import base64
-from ledger.commands.common import FilePath, accept_clock_option, data_options, printable, refusals
+from ledger.commands.common import FilePath, accept_clock_option, opening_options, printable, refusals, settings_to_open
 from ledger.commands.statement import InFile, encode, require_free, save
 from ledger.errors import BadForm, Misconfigured
 from ledger.log.members import BASES, PARTS
 from ledger.log.openings import SALT_SIZE
 from ledger.log.tlog_proof import TlogProof
-from ledger.settings import Settings
 
 if TYPE_CHECKING:
     from ledger.folder import Ledger
@@ -44,7 +43,7 @@ MAX_DECISION = 5 << 20
 @click.option("--show", is_flag=True, help="Show the text, too, before you are asked.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @accept_clock_option
-@data_options
+@opening_options
 def redact(review_id: str, data: Path, database_url: str | None, **options: Any) -> None:
     """Withdraw the text of the review REVIEW_ID, or of the response to it, for ever.
 
@@ -67,7 +66,7 @@ def redact(review_id: str, data: Path, database_url: str | None, **options: Any)
 
         require_free(out)
         decision, salt = _read(options["decision"]), os.urandom(SALT_SIZE)
-        ledger = open_ledger(Settings.of(data, database_url), accept_clock=options["accept_clock"])
+        ledger = open_ledger(settings_to_open(data, database_url), accept_clock=options["accept_clock"])
         try:
             _show(find_part(ledger.reader, review_id, options["part"]), options)
             _confirm(options["yes"])

@@ -6,6 +6,7 @@ Reads one snapshot, so it can run beside a service. Each finding is one plain se
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select
@@ -49,14 +50,22 @@ class Report:
             self.findings.append(what)
 
 
-def fsck(connection: Connection, log: Verifier, mark: Mark | None, progress: Progress) -> Report:
-    """Check a snapshot of the database of `log`; `mark` is the newest state the log was about to sign."""
+def fsck(
+    connection: Connection,
+    log: Verifier,
+    mark: Mark | None,
+    progress: Progress,
+    known: Mapping[str, Mark] = MappingProxyType({}),
+) -> Report:
+    """Check a snapshot of the database of `log`; `mark` is the newest state that this service was about to sign or has
+    seen, `known` are others that the log is said to have signed, by where they come from."""
     report = Report()
     head = read_head(connection)
     if head is None:
         report.find("the database has no log head: there is no log in it")
         return report
-    check = _Check(connection, log, head, report, mark)
+    marks = {**known, "the log": mark} if mark is not None else known
+    check = _Check(connection, log, head, report, marks)
     try:
         check.everything(progress)
     finally:
@@ -65,12 +74,14 @@ def fsck(connection: Connection, log: Verifier, mark: Mark | None, progress: Pro
 
 
 class _Check:
-    def __init__(self, connection: Connection, log: Verifier, head: Head, report: Report, mark: Mark | None) -> None:
+    def __init__(
+        self, connection: Connection, log: Verifier, head: Head, report: Report, marks: Mapping[str, Mark]
+    ) -> None:
         self._connection = connection
         self._log = log
         self._head = head
         self._report = report
-        self._mark = mark
+        self._marks = marks
         self._reviews = Reviews()
         self.replay = Replay(self._reviews)
         self._appender = Appender(MemoryTiles(), 0)
@@ -97,9 +108,10 @@ class _Check:
             self._check_tiles_so_far()
         self.cosignatures()
         self.pages(progress)
-        if self._mark is not None and self._mark.size > self._head.size:
-            ends = f"the database ends at {self._head.size}: it is an older copy"
-            self._report.find(f"the log has signed {self._mark.size} entries, {ends}")
+        for where, mark in self._marks.items():
+            if mark.size > self._head.size:
+                ends = f"the database ends at {self._head.size}: it is an older copy"
+                self._report.find(f"{where} has signed {mark.size} entries, {ends}")
 
     def entries(self, progress: Progress) -> None:
         """Replay every entry; compare its columns and text, and at every map head what was stored with the batch."""
@@ -110,8 +122,9 @@ class _Check:
                 raise NotStored(f"it is not stored; the next one is {row.idx}")
             entry = self.replay.add(bytes(row.data))
             self._appender.append(entry.leaf_hash)
-            if self._mark is not None and index + 1 == self._mark.size and self._appender.root() != self._mark.root:
-                self._report.find(f"the log has already signed another tree of {index + 1} entries")
+            for where, mark in self._marks.items():
+                if mark.size == index + 1 and mark.root != self._appender.root():
+                    self._report.find(f"{where} has already signed another tree of {mark.size} entries")
             self._check_columns(row, entry)
             if row.text is not None:
                 self._check_opening(index, entry, Opening(row.text, bytes(row.salt)))

@@ -4,7 +4,6 @@ Order: commit, verify, mark, sign, store. Being stored is being published. Two p
 are deterministic, so they store the same bytes.
 """
 
-import errno
 from collections.abc import Callable
 from contextlib import nullcontext
 
@@ -12,12 +11,13 @@ from nacl.signing import SigningKey
 from sqlalchemy import Connection
 
 from ledger.canon import base64
-from ledger.errors import Halted, Malformed, Misconfigured, NotProved, NotStored, Unavailable
+from ledger.errors import Halted, Malformed, Misconfigured, NotProved, NotStored
 from ledger.log.batch import Written
 from ledger.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
 from ledger.log.entries import parse_entry
+from ledger.log.history import History
 from ledger.log.hostmap import map_value
-from ledger.log.mark import Mark, MarkFile, another_history, check_mark
+from ledger.log.mark import Mark, another_history
 from ledger.log.note import ED25519, Verifier
 from ledger.log.pages import PagedMap
 from ledger.log.tiles import Appender, TileTree
@@ -32,7 +32,6 @@ from ledger.store.rows import (
     newest_published,
     newest_records,
     read_entries,
-    read_head,
     run,
 )
 
@@ -47,13 +46,13 @@ class Publisher:
         store: Store,
         origin: str,
         key: SigningKey,
-        mark: MarkFile,
+        history: History,
         on_step: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._origin = origin
         self._key = key
-        self._mark = mark
+        self._history = history
         # Told after each step of a publication; crash tests stop the process there.
         self._on_step = on_step
         self._log = Verifier(origin, ED25519, bytes(key.verify_key))
@@ -61,19 +60,24 @@ class Publisher:
         self._tree: Appender | None = None
 
     def publish(self, written: Written | None = None) -> Published:
-        """The newest checkpoint, after signing the committed head if nobody did; `written` is what was just committed,
-        where this process did it."""
-        with self._store.read() as connection:
-            newest, head = self._just_written(written) or self._continued(connection)
-            if newest is not None and newest.size == head.size:
-                return newest
-            try:
-                self._verify(connection, newest, head, written)
-            except (NotStored, NotProved, Malformed) as error:
-                raise Halted(
-                    "log_damaged", f"entries from {newest.size if newest else 0} on were not signed: {error}"
-                ) from error
-        self._write_mark(Mark(head.size, head.root))
+        """The newest checkpoint, after signing the committed head if that is not signed yet; `written` is what was just
+        committed, where this process did it. Raises as `History.require`, and Halted (`log_damaged`) when the head does
+        not follow from what is stored."""
+        while True:
+            with self._store.read() as connection:
+                newest, head = self._just_written(connection, written) or self._history.require(connection)
+                if newest is not None and newest.size == head.size:
+                    return newest
+                try:
+                    self._verify(connection, newest, head, written)
+                except (NotStored, NotProved, Malformed) as error:
+                    raise Halted(
+                        "log_damaged", f"entries from {newest.size if newest else 0} on were not signed: {error}"
+                    ) from error
+            if self._history.advance(Mark(head.size, head.root)):
+                break
+            # Another service has signed more meanwhile: look again.
+            written = None
         self._on_step("marked")
         note = sign_checkpoint(Checkpoint(self._origin, head.size, head.root), self._key)
         self._on_step("signed")
@@ -84,13 +88,15 @@ class Publisher:
         return published
 
     def check_history(self) -> None:
-        """At start: the newest checkpoint is ours, the tiles give its root, and nothing newer was ever signed."""
+        """At the start: the newest checkpoint is ours, the tiles give its root, and nothing newer was ever signed as
+        far as the marks know. Raises as `History.open`, Misconfigured (`key_mismatch`), Halted (`log_damaged`)."""
         with self._store.read() as connection:
-            mark, newest, head = self._state(connection)
+            newest = newest_published(connection)
             own = None if newest is None else self._own(newest)
-            check_mark(mark, head.size, head.root)
-            _check_history(connection, mark, None)
-            _check_history(connection, own, None)
+            self._history.open(connection)
+            rows = Rows(lambda: nullcontext(connection))
+            if own is not None and TileTree(rows).root(own.size) != own.root:
+                raise another_history(own)
 
     def _verify(self, connection: Connection, signed: Published | None, head: Head, written: Written | None) -> None:
         """Derive `head` again from what was signed last and the stored bytes after it, or raise."""
@@ -116,44 +122,13 @@ class Publisher:
             raise Halted("log_damaged", f"the newest checkpoint is damaged: {error}; run `staylog fsck`") from error
         return Mark(checkpoint.size, checkpoint.root)
 
-    def _just_written(self, written: Written | None) -> tuple[Published, Head] | None:
-        """What this process committed, and what it committed that onto, if nobody signed anything since."""
+    def _just_written(self, connection: Connection, written: Written | None) -> tuple[Published, Head] | None:
+        """What this process committed, and what it committed that onto, if nothing was signed since."""
         if written is None or written.signed is None or written.head is None:
             return None
-        signed = written.signed
-        return (signed, written.head) if self._mark.read() == Mark(signed.size, signed.root) else None
-
-    def _continued(self, connection: Connection) -> tuple[Published | None, Head]:
-        """The newest checkpoint and the committed head, which goes on from what was signed, or Halted."""
-        mark, newest, head = self._state(connection)
-        check_mark(mark, head.size, head.root)
-        _check_history(connection, mark, newest)
-        return newest, head
-
-    def _state(self, connection: Connection) -> tuple[Mark | None, Published | None, Head]:
-        """In this order: while other processes write, each is at most as new as the next."""
-        mark, newest, head = self._mark.read(), newest_published(connection), read_head(connection)
-        if head is None:
-            raise NotStored("there is no log in this database")
-        return mark, newest, head
-
-    def _write_mark(self, mark: Mark) -> None:
-        try:
-            self._mark.write(mark)
-        except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            code = "storage_full" if full else "storage_unavailable"
-            raise Unavailable(
-                code, "the mark beside the database cannot be written: nothing was acknowledged"
-            ) from error
-
-
-def _check_history(connection: Connection, mark: Mark | None, newest: Published | None) -> None:
-    """The tree still begins with what was signed, which as a rule is the newest checkpoint."""
-    if mark is None or newest is not None and (newest.size, newest.root) == (mark.size, mark.root):
-        return
-    if TileTree(Rows(lambda: nullcontext(connection))).root(mark.size) != mark.root:
-        raise another_history(mark)
+        if not self._history.is_signed_last(written.signed) or not self._history.is_same_database(connection):
+            return None
+        return written.signed, written.head
 
 
 def _signed_tree(rows: Rows, log: Verifier, signed: Published | None) -> Appender:

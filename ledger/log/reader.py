@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from ledger import metrics
-from ledger.errors import NotFound, NotStored, Unavailable
+from ledger.errors import Halted, NotFound, NotStored, Unavailable
 from ledger.log.entries import Entry
 from ledger.log.face import Event
 from ledger.log.hostmap import map_key
@@ -102,10 +102,14 @@ _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 class Reader:
-    """Threads may share it. `follow` keeps `published` fresh while other processes write."""
+    """Threads may share it. `follow` keeps `published` fresh while other processes write. `see` is told of every
+    checkpoint that is read, before it is served."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, see: Callable[[Connection, Published], None] = lambda _connection, _published: None
+    ) -> None:
         self._store = store
+        self._see = see
         self._thread_local = local()
         rows = Rows(self._connect)
         self.tree = TileTree(rows, CACHED_TILES)
@@ -126,11 +130,13 @@ class Reader:
         return self._newest or self.refresh()
 
     def refresh(self) -> Published:
-        """Ask the database."""
+        """Ask the database. Raises NotStored without a checkpoint, Halted (`log_forked`) when it is of another history
+        than what this service has seen, Unavailable when it cannot be read or noted down."""
         with self._store.read() as connection:
             newest = newest_published(connection)
-        if newest is None:
-            raise NotStored("the log has no checkpoint yet")
+            if newest is None:
+                raise NotStored("the log has no checkpoint yet")
+            self._see(connection, newest)
         self.tell(newest)
         return newest
 
@@ -153,8 +159,9 @@ class Reader:
         with self._news:
             self._news.notify_all()
 
-    def follow(self) -> None:
-        self._thread = Thread(target=self._follow, name="follower", daemon=True)
+    def follow(self, halt: Callable[[Halted], None] = lambda _: None) -> None:
+        """Ask again and again; `halt` is told of what must not be signed over."""
+        self._thread = Thread(target=self._follow, args=(halt,), name="follower", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -162,18 +169,24 @@ class Reader:
         if self._thread is not None:
             self._thread.join()
 
-    def _follow(self) -> None:
+    def _follow(self, halt: Callable[[Halted], None]) -> None:
         while not self._stop.wait(FOLLOW_SECONDS):
             try:
                 self.refresh()
                 self.trouble = None
             except Unavailable as error:
                 self.trouble = error
+            except Halted as error:
+                halt(error)
+                return
 
     def published_at(self, size: int | None) -> Published:
         """The checkpoint of `size`, the newest for None."""
         if size is None or size == self.published.size:
             return self.published
+        if size > self.published.size:
+            # Of another service: it is noted down before it is served.
+            self.refresh()
         with self._connect() as connection:
             found = published_at(connection, size)
         if found is None:
@@ -181,9 +194,10 @@ class Reader:
         return found
 
     def checkpoints(self, before: int | None, count: int) -> list[Published]:
-        """Newest first."""
+        """Newest first, up to the newest that this process knows of."""
+        above = self.published.size + 1
         with self._connect() as connection:
-            return published_below(connection, before, count)
+            return published_below(connection, above if before is None else min(before, above), count)
 
     def entries(self, start: int, stop: int) -> list[bytes]:
         """Entries [start, stop), as far as they are published."""

@@ -83,8 +83,7 @@ class Sequencer:
         self._health = health or Health()
 
     def open(self) -> Published:
-        """Refuse a database that is not the continuation of what was signed; sign what a crash left unsigned."""
-        self._publisher.check_history()
+        """Sign what a crash left unsigned. Raises as `Publisher.publish`."""
         newest = self._publish()
         # From here on the clock is held against the time that passes, also while nothing is added.
         self._clock_watch.guard.is_confirmed(newest.at)

@@ -111,29 +111,33 @@ class Witnesses:
     def states(self) -> list[WitnessState]:
         return [*self._states.values()]
 
-    def require_agreement(self) -> None:
-        """At the start, before anything is signed: Halted if a witness has seen more of this log than we have, or
-        something else. Whoever does not answer in time does not keep the log from going on; whoever has said so, and
-        takes long to show it, does."""
+    def require_agreement(self) -> bool:
+        """Ask all witnesses at once, at the start and when the database has changed, before anything is signed; whether
+        one of them cosigned the newest checkpoint. Raises Halted when a witness has seen more of this log than we have,
+        or something else: its word is enough. A witness that does not answer in time does not keep the log from going
+        on; one that has said so, and takes long to show it, does."""
         found: dict[str, Contradicted] = {}
+        agreed: set[str] = set()
         deadline = monotonic() + SECONDS
-        for client in self._clients:
-            self._begin(self._agree, client, found)
-        for thread in self._threads:
+        asked = [self._begin(self._agree, client, found, agreed) for client in self._clients]
+        for thread in asked:
             thread.join(max(0.0, deadline - monotonic()))
         for error in [*found.values()]:
             if error.shown is None or not self._is_ours(error.shown):
                 self._stop.set()
                 raise _halted(error)
+        return bool(agreed)
 
     def start(self, halt: Callable[[Halted], None]) -> None:
         """Ask for as long as the service runs; `halt` is told of what must not be signed over."""
         for client in self._clients:
             self._begin(self._run, client, halt)
 
-    def _begin(self, work: Callable[..., None], *arguments: object) -> None:
-        self._threads.append(Thread(target=work, args=arguments, name="witness", daemon=True))
-        self._threads[-1].start()
+    def _begin(self, work: Callable[..., None], *arguments: object) -> Thread:
+        thread = Thread(target=work, args=arguments, name="witness", daemon=True)
+        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+        thread.start()
+        return thread
 
     def stop(self) -> None:
         """Nobody is asked any more; who is being asked ends within seconds."""
@@ -156,12 +160,13 @@ class Witnesses:
             self._in_time = monotonic() < deadline
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _agree(self, client: WitnessClient, found: dict[str, Contradicted]) -> None:
+    def _agree(self, client: WitnessClient, found: dict[str, Contradicted], agreed: set[str]) -> None:
         try:
             for _ in range(TRIES):
                 published = self._reader.refresh()
                 try:
                     self._ask(client, published)
+                    agreed.add(client.name)
                     return
                 except Contradicted as word:
                     if self._reader.refresh().size == published.size:

@@ -1,6 +1,7 @@
 """A folder becomes a ledger once, goes on after a crash, and is not confused with another."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +9,12 @@ import pytest
 
 from ledger import policy
 from ledger.canon import base64
-from ledger.errors import Misconfigured, StaylogError
+from ledger.errors import Halted, Misconfigured, StaylogError
 from ledger.folder import init_folder, is_empty, open_ledger
 from ledger.keys import read_service_keys, rotate_pepper, write_log_key, write_service_keys
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import parse_entry
+from ledger.log.mark import Mark
 from ledger.settings import Settings, base_url_of, origin_of
 from tests.running import Running, Writer
 
@@ -100,15 +102,24 @@ def test_the_key_and_the_database_belong_together(running: Running, tmp_path: Pa
     assert refusal(Settings.of(same_name.data, running.settings.database_url)) == "key_mismatch"
 
 
-def test_a_second_process_with_a_new_folder_may_join(running: Running, tmp_path: Path, writer: Writer) -> None:
+def test_a_second_process_with_a_new_folder_joins_at_the_operators_word(
+    running: Running, tmp_path: Path, writer: Writer
+) -> None:
     """A replica has the keys, and no mark yet."""
-    running.add(writer.review())
+    [newest] = running.add(writer.review())
     replica = tmp_path / "replica"
     replica.mkdir()
     for name in ("log.key", "service.key"):
         (replica / name).write_bytes((running.settings.data / name).read_bytes())
         (replica / name).chmod(0o600)
-    ledger = open_ledger(Settings.of(replica, running.settings.database_url))
+    joining = Settings.of(replica, running.settings.database_url)
+    accepted = str(Mark(newest.published.size, newest.published.root))
+    with pytest.raises(Halted, match=re.escape(f"--accept-checkpoint {accepted}")) as refused:
+        open_ledger(joining)
+    assert refused.value.code == "mark_missing"
+    for wrong in ("2:" + accepted[2:], "9:" + accepted[2:]):
+        assert refusal(replace(joining, accepted=wrong)) == "checkpoint_not_accepted"
+    ledger = open_ledger(replace(joining, accepted=accepted))
     [done] = ledger.sequencer.append([writer.review()])
     ledger.close()
     assert running.add(writer.review())[0].index == done.index + 2
