@@ -260,6 +260,7 @@ class Audit:
                 beside.hold_against(note, self._log, audited, found)
             except (Malformed, NotProved) as error:
                 raise NotStored(f"a checkpoint that an earlier audit kept is damaged: {error}") from None
+        beside.compare_beyond(seen, self._log, audited, found)
         # The larger ones are in the list.
         found.figures["checkpoints"] += self._state.count_seen(above)
         sizes = [size for size, _ in seen]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nsmallest
+from itertools import pairwise
 
 from audits import broken_rules, clocks, served
 from audits.answer import parse_answer
@@ -41,6 +42,14 @@ DOUBTS = 2
 def hold_against(note: str, log: Verifier, audited: Audited, findings: Findings) -> None:
     """A checkpoint that the log signed, whoever saw it: it is of this tree, or the log has signed two."""
     _compare(open_checkpoint(note, log), note, log, audited, findings)
+
+
+def compare_beyond(seen: Iterable[tuple[int, str]], log: Verifier, audited: Audited, findings: Findings) -> None:
+    """`seen` are checkpoints in the order of their sizes. Two of one size beyond the end of the tree are two histories,
+    which is shown without the tree."""
+    for (smaller, one), (larger, other) in pairwise(seen):
+        if audited.size < smaller == larger:
+            findings.add(prove_fork(one, other, log, audited.tree))
 
 
 def _compare(checkpoint: Checkpoint, note: str, log: Verifier, audited: Audited, findings: Findings) -> None:

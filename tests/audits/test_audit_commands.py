@@ -168,6 +168,22 @@ class TestRuns:
         forked = run(clean, *keyed(), "--checkpoint", tmp_path / "fork.txt", "--out", tmp_path)
         assert (forked.exit_code, "log_forked" in forked.stdout) == (1, True)
 
+    def test_every_checkpoint_that_is_given_is_compared(self, clean: Path, tmp_path: Path) -> None:
+        """With the log as far as it goes, and beyond its end with each other."""
+        given: list[str | Path] = []
+        for number, (size, root) in enumerate([(5, bytes(32)), (7, bytes(32)), (900, bytes(32)), (900, b"9" * 32)]):
+            (tmp_path / f"{number}.txt").write_text(sign_checkpoint(Checkpoint(LOG.name, size, root), KEY))
+            given += ["--checkpoint", tmp_path / f"{number}.txt"]
+        audited = run(clean, *keyed(), *given, "--out", tmp_path, "--json")
+        assert audited.exit_code == 1
+        found = [(each["code"], each["claim"].split(" entries")[0]) for each in json.loads(audited.stdout)["findings"]]
+        size = json.loads(audited.stdout)["size"]
+        assert sorted(found) == sorted(
+            [("log_forked", f"the log signed a tree of {each}") for each in (size, size, 900)]
+        )
+        for finding in json.loads(audited.stdout)["findings"]:
+            assert run(finding["file"], *keyed(), command=("audit", "check-fraud")).exit_code == 0
+
     @pytest.mark.parametrize(
         "content",
         [
