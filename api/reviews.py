@@ -62,6 +62,9 @@ STATEMENT_CODES = (
     "log_behind",
     "log_forked",
     "log_damaged",
+    "mark_missing",
+    "mark_unreadable",
+    "database_changed",
 )
 NOT_OF_A_GUEST = {"listing_not_covered", "wrong_challenge", "not_the_host"}
 

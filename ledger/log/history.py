@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from ledger import metrics
 from ledger.canon.times import format_time, parse_time
 from ledger.clock import Clock
-from ledger.errors import Halted, Misconfigured, NotStored, StaylogError, Unavailable
+from ledger.errors import Halted, Malformed, Misconfigured, NotStored, StaylogError, Unavailable
 from ledger.health import Health
 from ledger.log.databases import is_synchronous, which_database
 from ledger.log.mark import HOW_TO_ACCEPT, Database, Mark, MarkFile, another_history, check_mark
@@ -25,7 +25,7 @@ from ledger.log.shared_mark import SharedMark
 from ledger.log.tiles import TileTree
 from ledger.store.rows import Head, Published, Rows, newest_published, read_head
 
-# The smallest checkpoint, genesis and its map head, is the same whoever signs it again.
+# The smallest checkpoint, genesis and its map head, is the same each time that it is signed.
 GENESIS_SIZE = 2
 # How old the sight of a synchronous standby may be when the database changes, how often it is looked for, and how often
 # witnesses are asked about a change.
@@ -237,7 +237,11 @@ def _require_root(connection: Connection, mark: Mark | None) -> None:
 
 
 def _root(connection: Connection, size: int) -> bytes:
-    return TileTree(Rows(lambda: nullcontext(connection))).root(size)
+    try:
+        return TileTree(Rows(lambda: nullcontext(connection))).root(size)
+    except (NotStored, Malformed) as error:
+        message = f"the tree of the first {size} entries cannot be read: {error}; run `staylog fsck`"
+        raise Halted("log_damaged", message) from error
 
 
 def _difference(kept: Database, found: Database) -> str:

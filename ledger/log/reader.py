@@ -1,5 +1,6 @@
 """Reading the log, always at a published size: what is committed but not signed does not exist for others."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -38,6 +39,9 @@ from ledger.store.rows import (
 FOLLOW_SECONDS = 0.2
 # 4,096 expanded tiles are 64 MiB, the proofs of the last half million entries at least.
 CACHED_TILES = 4096
+
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +183,9 @@ class Reader:
             except Halted as error:
                 halt(error)
                 return
+            except Exception:
+                # While a dump is restored there are no tables; the thread must not end with that.
+                _logger.exception("the newest checkpoint could not be read")
 
     def published_at(self, size: int | None) -> Published:
         """The checkpoint of `size`, the newest for None."""

@@ -70,6 +70,9 @@ ALSO_DOCUMENTED = {
     "log_behind": "tests/crash/test_restored.py",
     "commit_not_replicated": "tests/crash/test_synchronous_standby.py",
     "log_forked": "tests/crash/test_restored.py",
+    "mark_missing": "tests/crash/test_forks.py",
+    "mark_unreadable": "tests/crash/test_forks.py",
+    "database_changed": "tests/crash/test_failover.py",
 }
 FILES = (
     test_codes_of_bodies,

@@ -110,7 +110,7 @@ def test_a_witness_that_agrees_lets_the_log_go_on(there: Running, tmp_path: Path
         there.reopen()
         signed_from(there, timeline=0)
         reopened(there)
-    # Nobody answers any more.
+    # The witness is gone.
     signed_from(there, timeline=0)
     assert refused_to_open(there).code == "database_changed"
     there.settings.tlog_policy.unlink()
