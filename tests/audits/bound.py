@@ -205,7 +205,7 @@ def unsigned(signed: Mapping[str, Any]) -> Members:
 
 
 def stolen() -> Members:
-    """A review that a thief signs, with the credential of somebody else."""
+    """A review that a thief signs, with another person's credential."""
     return THIEF.sign(unsigned(review()), domain=DOMAIN)
 
 

@@ -72,7 +72,7 @@ def test_an_honest_entry_follows_from_what_was_signed(case: Bound) -> None:
 
 
 @named(HONEST)
-def test_an_honest_entry_convicts_nobody(case: Bound) -> None:
+def test_an_honest_entry_does_not_convict(case: Bound) -> None:
     with pytest.raises(StaylogError) as refused:
         entry_differs.prove(encoded(case.receipt), encoded(case.signed), None, LOG)
     assert refused.value.code == "fraud_unproved"
@@ -257,7 +257,7 @@ def test_keys_seen_that_are_no_keys() -> None:
         lambda said: said.update(proof=[said["proof"]]),
     ],
 )
-def test_a_form_that_is_not_known_here_is_refused_and_convicts_nobody(change: Any) -> None:
+def test_rejects_a_form_that_is_not_known_here_and_does_not_convict(change: Any) -> None:
     """A later version may take what this one cannot read."""
     said = json.loads(json.dumps(review()))
     members = entered(said)
@@ -273,8 +273,8 @@ def test_a_form_that_is_not_known_here_is_refused_and_convicts_nobody(change: An
         standalone(given)
 
 
-def test_a_submission_that_the_entry_does_not_commit_to_convicts_nobody() -> None:
-    """Whoever signs another one, or alters it, has no opening."""
+def test_a_submission_that_the_entry_does_not_commit_to_does_not_convict() -> None:
+    """A second statement, or one that was altered after signing, has no opening."""
     plain, other = review(), review(review_text="Loud.")
     fair = receipt("review", entered(plain), plain)
     for signed in (other, {**plain, "ratings": {**plain["ratings"], "overall": 1}}, unsigned(plain), {}, {"type": 7}):

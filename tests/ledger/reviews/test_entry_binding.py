@@ -26,7 +26,7 @@ LETTERS = 'aZ 5\t\r\n\u00e9\u0301\u200d\u202e\u00a0\u2028\U0001f44d\U000e0041\uf
 
 
 def bound(reviewing: Reviewing, receipt: Mapping[str, Any], signed: Mapping[str, Any]) -> list[str]:
-    """What is not checked, once the receipt holds and convicts nobody; so does one without the newer members."""
+    """What is not checked, once the receipt holds and does not convict; so does one without the newer members."""
     log = reviewing.ledger.verifier
     for given in (receipt, {name: value for name, value in receipt.items() if name != "keys_seen"}):
         data, body = encoded(given), encoded(signed)
