@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import psycopg
 from sqlalchemy import URL
 
 from tests.engines import PostgresServer, postgres_wheel
@@ -53,13 +52,13 @@ class Pair:
             admin.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
             admin.execute("SELECT pg_reload_conf()")
             state = "SELECT sync_state FROM pg_stat_replication"
-            until(lambda: admin.execute(state).fetchall() == [("sync",)], 20)
+            until(lambda: admin.execute(state).fetchall() == [("sync",)], 60)
 
     def caught_up(self) -> None:
         """The standby has everything that the primary has now."""
         with self.primary._connect("ledger") as admin:
             query = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()"
-            until(lambda: admin.execute(query).fetchall() == [(1,)], 20)
+            until(lambda: admin.execute(query).fetchall() == [(1,)], 60)
 
     def fail_over(self) -> None:
         """The primary is gone as in a power cut, the standby takes its place and its address."""
@@ -84,9 +83,3 @@ def pair() -> Iterator[Pair]:
             yield made
         finally:
             made.stop()
-
-
-def timeline(server: PostgresServer) -> str:
-    with psycopg.connect(host=str(server.directory), user="postgres", dbname="postgres") as admin:
-        [(name,)] = admin.execute("SELECT pg_walfile_name(pg_current_wal_lsn())").fetchall()
-        return str(name)[:8]

@@ -7,12 +7,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from time import sleep
 
+from ledger.canon.times import format_time
+from ledger.clock import utc_now
 from ledger.errors import StaylogError
 from ledger.folder import open_ledger
 from ledger.log.mark import Mark, MarkFile
 from ledger.settings import Settings
 from tests.crash.harness import Child
-from tests.running import Writer
+from tests.running import SetClock, Writer
 from tests.waiting import until
 
 OPEN, ADDED, WELL = "open", "added", "ok"
@@ -21,9 +23,10 @@ _seeds = count(1000)
 
 
 def serve(settings: Settings, seed: int, channel: Connection) -> None:
-    """Tells whether it opened, or why not; then does what it is told until `close`."""
+    """Tells whether it opened, or why not; then does what it is told until `close`. Its clock stands still, so that a
+    slow failover is not one that took more than a minute."""
     try:
-        ledger = open_ledger(settings)
+        ledger = open_ledger(settings, clock=SetClock(format_time(utc_now())))
     except StaylogError as error:
         channel.send((error.code, error.message))
         return
@@ -82,7 +85,7 @@ class Service(Child):
         return self._ask("health")
 
     def until_health(self, code: str) -> None:
-        until(lambda: self.health() == code, 20)
+        until(lambda: self.health() == code, 60)
 
     def close(self) -> None:
         if self.opened == OPEN:

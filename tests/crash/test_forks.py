@@ -65,11 +65,11 @@ def test_each_of_two_services_refuses_an_older_database_though_the_other_signed(
     other = second(settings, tmp_path / "other")
     with services(settings, other) as (one, two):
         assert one.add() == ADDED
-        until(lambda: two.newest() == one.newest())
+        until(lambda: two.newest() == one.newest(), 60)
     backups.save("older")
     with services(settings, other) as (one, two):
         assert [two.add(), two.add()] == [ADDED, ADDED]
-        until(lambda: one.newest() == two.newest())
+        until(lambda: one.newest() == two.newest(), 60)
     backups.restore("older")
     assert [refusal(each)[0] for each in (settings, other)] == ["log_behind"] * 2
 
@@ -116,14 +116,14 @@ def test_a_database_restored_under_running_services_halts_them(
     backups.save("older")
     with services(settings, second(settings, tmp_path / "other")) as (one, two):
         assert two.add() == ADDED
-        until(lambda: one.newest() == two.newest())
+        until(lambda: one.newest() == two.newest(), 60)
         newest = one.newest()
         backups.restore_under("older")
         if length:
             with closing(open_ledger(ignorant)) as forking:
                 forking.sequencer.append([writer.review() for _ in range(length)])
         for each in (one, two):
-            until(lambda each=each: each.health() in ("log_behind", "log_forked"), 20)  # type: ignore[misc]
+            until(lambda each=each: each.health() in ("log_behind", "log_forked"), 60)  # type: ignore[misc]
             assert each.add() in ("log_behind", "log_forked")
             assert each.newest() == newest
 
@@ -140,7 +140,7 @@ def test_a_running_staylog_serve_says_that_an_older_database_was_put_under_it(tm
     with serving(settings.data, "--database-url", settings.database_url) as url:
         assert httpx.get(f"{url}/health").json()["size"] == 6
         backups.restore_under("older")
-        until(lambda: httpx.get(f"{url}/health").json().get("code") == "log_behind", 20)
+        until(lambda: httpx.get(f"{url}/health").json().get("code") == "log_behind", 60)
         assert 'staylog_signing_refused_total{code="log_behind"}' in httpx.get(f"{url}/metrics").text
         assert httpx.get(f"{url}/log/checkpoint").text.split("\n")[1] == "6"
 
