@@ -72,8 +72,7 @@ class Integrator:
                 outcomes: list[Outcome] = []
                 for part in _parts(drafts):
                     now = self._guard.require(head.at)
-                    # Times never fall, though another process or an earlier one may have had a clock ahead of ours.
-                    at = max(format_time(now), head.at)
+                    at = entry_time(head.at, now)
                     batch = Batch(connection, head, self._rows, self._map, self._records, self._appender, at)
                     outcomes += batch.take(part)
                     # Looked at under the lock: another process may have been faster.
@@ -117,6 +116,12 @@ class Integrator:
         self._map = PagedMap(self._rows, CACHED_PAGES)
         self._records = Cache(CACHED_RECORDS)
         self._appender = Appender(MemoryTiles())
+
+
+def entry_time(last: str, now: datetime) -> str:
+    """What an entry is dated after one of the time `last`. Times never fall, though another process or an earlier one
+    may have had a clock ahead of ours."""
+    return max(format_time(now), last)
 
 
 def is_old(last: str, now: datetime) -> bool:

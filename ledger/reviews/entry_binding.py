@@ -5,7 +5,6 @@ statement in the entry. `follow` compares the two. It reads nothing but what it 
 are enough; what only a DID document or an issuer could show is reported as not checked.
 """
 
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from ledger.canon import jcs
 from ledger.errors import Malformed, NotProved
 from ledger.log.entries import Entry
-from ledger.log.openings import Opening, commitment
+from ledger.log.openings import Opening, commitment, is_blank
 from ledger.reviews.booking_binding import Stay, require_no_booking, same, stay_receipt_in
 from ledger.reviews.statement_signer import Speakers, as_object, differs, unreadable
 
@@ -158,7 +157,7 @@ class _Check:
         if committed is None:
             if opened is not None:
                 raise NotProved("opening_unexpected", "the entry commits to no text, and one is opened")
-            if not _is_blank(said):
+            if not is_blank(said):
                 differs("the entry has no text, and one was signed")
         elif not said:
             differs("the entry has a text, and none was signed")
@@ -188,11 +187,6 @@ class _Check:
         if consent.get("consent") is not True:
             differs("the guest did not consent")
         self._require_issuer(consent)
-
-
-def _is_blank(text: str) -> bool:
-    """Nothing but white space, by any reader's notion of it."""
-    return all(unicodedata.category(letter) in ("Zs", "Zl", "Zp", "Cc", "Cf") for letter in text)
 
 
 def _shown(value: Any) -> str:

@@ -142,8 +142,8 @@ def _reviews() -> Iterator[Bound]:
         level = {"level": "unconfirmed", "evidence": {"booking": "none"}} if name == "of other evidence" else {}
         text = said.get("review_text") or None
         yield Bound(name, receipt("review", entered(said, text=text, **level), said), said)
-    for stored in (None, " \n\t\u00a0\u200b"):
-        blank = review(review_text=" \n\t\u00a0\u200b")
+    for stored in (None, " \n\t\u00a0\u3000\u0085"):
+        blank = review(review_text=" \n\t\u00a0\u3000\u0085")
         yield Bound(f"of white space as {stored!r}", receipt("review", entered(blank, text=stored), blank), blank)
     for kind, booking in (
         ("booking_notice", notice(HOST)),

@@ -5,7 +5,6 @@ Other forms of these lies are in `test_lies_served`; what else can be forged is 
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from ledger.identity.issuers import Registry, distrust, trust
 from ledger.log import batch, record
 from ledger.log.face import Event
 from ledger.log.hostmap import map_value
-from ledger.log.integrate import Integrator
 from ledger.log.reader import Reader
 from ledger.log.record import HostFold, ReviewState
 from tests.api.site import Site
@@ -176,8 +174,8 @@ def test_a_backdated_response(monkeypatch: pytest.MonkeyPatch, site: Site, audit
     site.add(writer.check(OTHER))
     with monkeypatch.context() as patch:
         # No map head of its own accord meanwhile.
-        patch.setattr("ledger.log.sequencer.FRESHNESS", timedelta(days=365))
-        patch.setattr(Integrator, "_now", lambda *_: in_time)
+        patch.setattr("ledger.log.sequencer.is_old", lambda *_: False)
+        patch.setattr("ledger.log.integrate.entry_time", lambda *_: in_time)
         index = site.response(review["review_id"])["index"]
     site.add(writer.policy())
     # The map head of its batch is as old.
