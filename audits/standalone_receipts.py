@@ -245,7 +245,7 @@ def read_receipt(text):
     said = (receipt["review_id"], receipt.get("verification_level"))
     need(said == (entry["review_id"], entry.get("level")), "review_id or verification_level differ from the entry")
     closed = openings.keys() == {"text", own} and isinstance(openings[own], dict) and openings[own].keys() == {"salt"}
-    need(closed, f"the openings of a receipt are text and the salt of the {own}")
+    need(closed and base.unbase64(openings[own]["salt"], 32), f"the openings are text and the salt of the {own}")
     if (text := openings["text"]) is not None:
         need(isinstance(text, dict) and text.keys() == {"text", "salt"} and text["text"], "a malformed opening")
         fits = commit(text["salt"], text["text"]) == entry.get("text")
