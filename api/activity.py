@@ -54,7 +54,7 @@ async def issuer_days(request: Request[None, None, State], id: IssuerId, before:
     try:
         check_issuer(name)
     except (ValueError, BadDID) as error:
-        raise InvalidParameters(FieldError("id", f"expected an https URL or a DID: {error}")) from None
+        raise InvalidParameters(FieldError("id", str(error))) from None
     ledger, day = request.app.state.ledger, _date(before)
     return await _answered(request, lambda: issuer_activity(ledger.reader, ledger.census, name, day))
 
