@@ -19,7 +19,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
 	@touch $@
 
-test: setup ## run all tests
+test: setup ## run the tests, but for the long ones
 	@$(BIN)/python -m pytest -n auto $(ARGS)
 
 soak: setup ## run the long tests, which `make test` leaves out
