@@ -61,13 +61,19 @@ def _hours(_context: click.Context, _option: click.Parameter, value: float | Non
     help="The log's public key, `name+id+base64`, from a source you trust; of a refusal or intake the key #statements.",
 )
 @click.option("--host", help="The DID you asked about: says that FILE is a reputation answer.")
-@click.option("--max-age", type=float, metavar="HOURS", callback=_hours, help="Refuse an older map head.")
+@click.option(
+    "--max-age", type=float, metavar="HOURS", callback=_hours, help="Refuse an older map head, or one from the future."
+)
 @click.option("--kind", type=click.Choice(["full", "aggregate", "page"]), help="Refuse an answer of another kind.")
 @click.option("--text", type=click.Choice(["verified", "all", "none"]), help="What ?text= asked for.  [verified]")
 @click.option("--entry", type=FILE, help="The exact bytes of the entry that a tlog-proof is about.")
 @click.option("--policy", type=FILE, help="A tlog-policy: demand its quorum of witnesses.")
 @click.option("--consistency", type=FILE, help="The answer of /v1/log/consistency for two checkpoints, older first.")
-@click.option("--submission", type=FILE, help="What was signed and is answered by this, to show that it is yours.")
+@click.option(
+    "--submission",
+    type=FILE,
+    help="What was signed and is answered by this: shows that it is yours, and that the entry of a receipt says it.",
+)
 @click.option("--booking", type=FILE, help="The booking statement it rests on, when the submission does not carry it.")
 @click.option(
     "--fraud", type=OUT, help="Write a file that convicts the log, if the entry is not what --submission says."

@@ -97,8 +97,8 @@ class Ledger:
         return policy.document(publishes_unanswered=self.settings.publishes_unanswered)
 
     def adopt_policy(self) -> bool:
-        """Say in the log which admission policy holds from now on, unless it says so already; whether it does so now.
-        While the clock is not confirmed it is put off until it is: nothing is admitted before."""
+        """Adds a `policy` entry unless the log's newest one has this policy; whether it added one. While the clock is
+        not confirmed that is put off until it is: nothing is admitted before."""
         newest, adopted = self.reader.newest_policy(), policy.hash_of(self.policy)
         if newest is not None and newest[1] == adopted:
             return False
@@ -130,7 +130,7 @@ class Ledger:
         return Desk(*log, self.keys, self.limiter, self.confirmed_clock, domain, dids, statuses, self.fetcher, **given)
 
     def confirmed_clock(self) -> datetime:
-        """What time it is. Raises Unavailable with `clock_unconfirmed`: nobody is judged by a clock that is not."""
+        """What time it is. Raises Unavailable with `clock_unconfirmed` while the clock may not date entries."""
         return self.clock_watch.guard.require(self.reader.published.at)
 
     def worker(self, domain: str | None = None) -> Worker:

@@ -73,7 +73,8 @@ class WitnessState:
 
 
 class Witnesses:
-    """Without a policy nobody is asked. `clock` is the log's; what witnesses say of the time confirms it to `guard`."""
+    """Without a policy no witness is asked. `clock` is the log's; what witnesses say of the time confirms it to
+    `guard`."""
 
     def __init__(
         self,

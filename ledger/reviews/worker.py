@@ -85,8 +85,8 @@ class Worker:
         return self.tidy(min(before, self._tidied)) if before is not None else 0
 
     def scrub(self, *, thoroughly: bool = False) -> None:
-        """What was erased goes from the files, too: here, since the last time that this was done or, with `thoroughly`,
-        by anyone. Others who are in the way are not held up: it is done the next time."""
+        """Takes what was erased out of the files, too: what this service erased since the last call or, with
+        `thoroughly`, what any service did. A table that is in use is left to the next call."""
         store = self._desk.store
         tables = ERASED if thoroughly else sorted(store.traces.intersection(ERASED))
         if tables:

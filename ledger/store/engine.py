@@ -246,7 +246,8 @@ class Store:
             raise
 
     def _refusal(self, error: PoolTimeout | DBAPIError) -> Unavailable | None:
-        """What it means; None for a mistake of ours. What follows from it for those who come next is seen to."""
+        """What the error means; None for a mistake of ours. Connections that may be dead are not used again, and a
+        server that does not answer is reported."""
         refusal = refusal_of(error)
         if refusal is None:
             return None

@@ -86,7 +86,7 @@ def _empty_wal(store: Database, busy_seconds: float) -> bool:
                 [(busy, _, _)] = run(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
                 if not busy:
                     return True
-                # Who is only tidying up is not waited for, whatever the timeout.
+                # SQLite waits for readers and writers, but not for another checkpoint, whatever the timeout.
                 sleep(TRY_SECONDS)
         finally:
             run(connection, f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")

@@ -1,4 +1,4 @@
-"""A corpus of mutated documents: the same from a number and a seed, whoever makes it.
+"""A corpus of mutated documents: the same number and seed always give the same documents.
 
 Its seeds are the vectors and invented ledgers. Half of the documents are signed by an operator who signs anything, so
 that nothing but the rules of a verifier can refuse them.

@@ -20,7 +20,7 @@ PERSIAN, FAMILY = "می\u200cخواهم", "\U0001f469\u200d\U0001f469\u200d\U000
         ("a\tb\n\tc", "a\tb\n\tc"),
         (PERSIAN, PERSIAN),
         (FAMILY, FAMILY),
-        # What turns letters around, and what nobody sees.
+        # Marks that turn the direction of reading, and characters that are not seen.
         ("\u061c\u200e\u200f\u202aa\u202e\u2066b\u2069\u200d", "ab\u200d"),
         ("x\U000e0001\U000e0041\U000e007f\u00ad\ufeff\x0b\x85y", "xy"),
         # Format characters since Unicode 15, and unassigned before.

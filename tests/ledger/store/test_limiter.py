@@ -194,7 +194,7 @@ def _take_many(url: str, how: str, tries: int) -> int:
 
     def one(_: int) -> bool:
         try:
-            getattr(limiter, how)(DAILY, "somebody")
+            getattr(limiter, how)(DAILY, "a guest")
         except TooMany:
             return False
         return True
@@ -249,7 +249,7 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, damage: str) -> None:
         data[start : start + 4096] = b"\xa5" * 4096
         path.write_bytes(data)
     again = Counting(f"sqlite:///{tmp_path}/ledger.db", "spend")
-    assert again.allowed(LIMIT, "somebody new", 25) == 10
+    assert again.allowed(LIMIT, "another guest", 25) == 10
     again.close()
 
 
@@ -266,13 +266,13 @@ def test_no_commit_of_the_log_waits_for_limits(tmp_path: Path) -> None:
 def test_a_crash_of_the_server_resets_no_limit_of_a_day(postgres: PostgresServer) -> None:
     """Shorter ones are: their table is not logged."""
     counting = Counting(postgres.url("crashed_limits"), "spend")
-    assert counting.allowed(DAILY, "somebody", 15) == 15
-    assert counting.allowed(LIMIT, "somebody", 25) == 10
+    assert counting.allowed(DAILY, "a guest", 15) == 15
+    assert counting.allowed(LIMIT, "a guest", 25) == 10
     postgres.restart(immediate=True)
     for limiter in counting.limiters:
         until(lambda limiter=limiter: limiter.spend(LIMIT, "first after the crash") is not None)  # type: ignore[misc]
-    assert counting.allowed(DAILY, "somebody", 15) == 5
-    assert counting.allowed(LIMIT, "somebody", 25) == 10
+    assert counting.allowed(DAILY, "a guest", 15) == 5
+    assert counting.allowed(LIMIT, "a guest", 25) == 10
     counting.close()
     postgres.drop("crashed_limits")
 
@@ -280,14 +280,14 @@ def test_a_crash_of_the_server_resets_no_limit_of_a_day(postgres: PostgresServer
 def _spend_until_killed(url: str) -> None:
     limiter = Limiter(Store(url), SECRET, lambda: datetime(2026, 6, 1, 12, tzinfo=UTC))
     for number in count():
-        limiter.spend(DAILY, f"somebody else {number}")
+        limiter.spend(DAILY, f"guest {number}")
 
 
 def test_a_killed_process_resets_no_limit_of_a_day(tmp_path: Path) -> None:
     """At any moment, with SQLite."""
     url = f"sqlite:///{tmp_path}/ledger.db"
     counting = Counting(url, "spend")
-    assert counting.allowed(DAILY, "somebody", 15) == 15
+    assert counting.allowed(DAILY, "a guest", 15) == 15
     file = tmp_path / "ledger.db-day-limits"
     for _ in range(5):
         size = file.stat().st_size
@@ -296,5 +296,5 @@ def test_a_killed_process_resets_no_limit_of_a_day(tmp_path: Path) -> None:
         until(lambda size=size: file.stat().st_size > size + 16384)  # type: ignore[misc]
         process.kill()
         process.join()
-    assert counting.allowed(DAILY, "somebody", 15) == 5
+    assert counting.allowed(DAILY, "a guest", 15) == 5
     counting.close()
