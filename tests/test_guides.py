@@ -108,7 +108,8 @@ def test_the_auditors_guide_explains_every_finding() -> None:
     text = (ROOT / "docs/guides/auditor.md").read_text("utf-8")
     codes = {*PAIRS, *ALONE, "batch_too_long", "issuer_untrusted", "map_root_mismatch", "log_forked", "rolled_back"}
     codes |= {"tile_mismatch", "bundle_mismatch", "log_not_shown", "text_withheld", "postdated"}
-    codes.add("entry_differs_from_submission")
+    codes |= {"entry_differs_from_submission", "activity_mismatch", "opening_missing", "opening_unexpected"}
+    codes |= {f"{what}_mismatch" for what in ("as_of", "cursor", "events", "face", "history", "issuers", "review")}
     assert codes <= set(re.findall(r"`([a-z_]+)`", text))
 
 

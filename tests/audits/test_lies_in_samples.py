@@ -13,7 +13,7 @@ from audits.draws import Draw
 from ledger.canon import base64
 from ledger.log.drafts import make_draft
 from tests.audits.bent import Bend, audit, require_clean
-from tests.audits.convicting import DECLARED, convicted
+from tests.audits.convicting import DECLARED, convicted, shows
 from tests.audits.forger import TRUST, VOUCHER, Forger
 from tests.running import HOST, OTHER, Writer
 
@@ -180,6 +180,19 @@ def test_a_lie_in_a_drawn_answer_is_found(busy: Forger, lie: tuple[str, str, Cha
     code, pattern, change = lie
     found = audit(drawn_for(busy, pattern), lying(busy, pattern, change))
     assert {each for each, _ in convicted(found)} == {code}
+
+
+@shows(("reply", "events_mismatch"))
+def test_another_page_than_the_one_asked_for_is_found(busy: Forger) -> None:
+    """Its proof holds: it is of other events."""
+
+    def bend(path: str) -> bytes | None:
+        asked = re.search(r"proof=page&from=(\d+)", path)
+        if asked is None or OTHER in path:
+            return None
+        return busy.get(path.replace(asked[0], f"proof=page&from={int(asked[1]) + (1 if asked[1] == '0' else -1)}"))
+
+    assert {code for code, _ in convicted(audit(drawn_for(busy, "proof=page"), bend))} == {"events_mismatch"}
 
 
 def test_everyone_draws_the_same_and_another_checkpoint_draws_other_questions(busy: Forger) -> None:

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from ledger.canon import mldsa
 from ledger.errors import Malformed, NotFetched, NotProved, StaylogError
 from ledger.log import witness_client
 from ledger.log.add_checkpoint import SIZE_TYPE, AddCheckpoint, monitoring_path, parse_size
 from ledger.log.cosignature import cosign
 from ledger.log.note import Note
 from ledger.log.witness_client import SKEW, Contradicted, WitnessClient
+from tests.ledger.log import mldsa_witness
 from tests.ledger.log.crooked import CROOK, KEY, Crook, Reply, Says, crooked, honest_line
 from tests.running import Running, Writer
 
@@ -62,6 +64,20 @@ def test_other_lines_and_other_cosignatures_do_not_matter(
     crook.says = lambda request: Reply(200, other + honest_line(request, NOW) + other)
     published = running.ledger.reader.published
     assert ask(running, client) == honest_line(AddCheckpoint(0, (), published.note), NOW)
+
+
+def test_a_cosignature_that_cannot_be_checked_is_not_taken(
+    running: Running, crook: Crook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By ML-DSA-44 without the extra `pq`: a bad line of a known witness would make others refuse the whole note."""
+    ledger = running.ledger
+    client = WitnessClient("pq", mldsa_witness.WITNESS, crook.url, ledger.verifier, ledger.reader.tree, "staylog/test")
+    crook.says = lambda request: Reply(200, mldsa_witness.cosign(text_of(request), NOW).line())
+    assert ask(running, client).startswith(f"— {mldsa_witness.NAME} ")
+    monkeypatch.setattr(mldsa, "CAN_VERIFY", False)
+    assert refused(running, client).code == "cosignature_unchecked"
+    crook.says = lambda _: Reply(422, "")
+    assert refused(running, client).code == "log_forked"
 
 
 def text_of(request: AddCheckpoint) -> str:
