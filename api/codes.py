@@ -91,9 +91,16 @@ CODES: dict[str, Code] = {
         "The head of the request, or its body, did not come within its time. Send it again, as a whole. "
         "A slow line is no hindrance as long as 4 KiB come each second.",
     ),
-    "url_too_long": Code(414, "URL too long", "The target of a request has at most 8 KiB."),
+    "url_too_long": Code(
+        414,
+        "URL too long",
+        "The target of a request has at most 8 KiB. No address here needs more: ask for less at once.",
+    ),
     "head_too_large": Code(
-        431, "Head too large", "A request line and its headers have at most 16 KiB together, and at most 100 lines."
+        431,
+        "Head too large",
+        "A request line and its headers have at most 16 KiB together, and at most 100 lines. Leave out headers "
+        "that are not needed, such as cookies: none are read here.",
     ),
     "proof_too_large": Code(
         413,
@@ -140,7 +147,8 @@ CODES: dict[str, Code] = {
         503,
         "Committed without its standby",
         "The database committed something that its synchronous standby may not have. Nothing is acknowledged or signed "
-        "until an operator has looked.",
+        "until an operator has looked; what is published can still be read. Send the same submission again after that: "
+        "what was kept in spite of this is not kept twice.",
     ),
     "clock_unconfirmed": Code(
         503,
