@@ -50,7 +50,7 @@ def test_slashes_that_are_not_escaped_lead_nowhere(service: Service) -> None:
 
 
 @pytest.mark.parametrize("issuer", ["idv.example", "http://idv.example", "did:web:", "https://", "x" * 3000])
-def test_refuses_what_is_no_issuer(service: Service, issuer: str) -> None:
+def test_refuses_an_id_that_is_no_issuer(service: Service, issuer: str) -> None:
     response = service.get(of_issuer(issuer))
     assert (response.status_code, response.json()["code"]) == (400, "parameter_invalid")
 
@@ -74,7 +74,7 @@ def test_refuses_a_host_in_another_spelling(service: Service) -> None:
 
 @pytest.mark.parametrize("query", ["?before=2026-02-30", "?before=2026", "?before=", "?after=2026-01-01"])
 @pytest.mark.parametrize("address", [of_host(HOSTS[0]), of_issuer(URL)])
-def test_refuses_a_date_that_is_none(service: Service, address: str, query: str) -> None:
+def test_refuses_an_impossible_date(service: Service, address: str, query: str) -> None:
     response = service.get(address + query)
     assert (response.status_code, response.json()["code"]) == (400, "parameter_invalid")
 
@@ -88,7 +88,7 @@ def test_an_answer_is_asked_for_again_with_its_tag(service: Service, address: st
     assert service.client.head(address).status_code == 200
 
 
-def test_what_comes_in_is_counted_at_once(fresh: Service) -> None:
+def test_a_new_entry_is_counted_at_once(fresh: Service) -> None:
     def today() -> int:
         return sum(day["review"] for host in HOSTS for day in fresh.get(of_host(host)).json()["days"])
 

@@ -220,7 +220,7 @@ def test_connections_that_wait_for_their_client_keep_none_out(sent: bytes) -> No
             each.close()
 
 
-def test_one_address_does_not_end_the_connections_of_another() -> None:
+def test_an_address_does_not_end_the_connections_of_another() -> None:
     with guarded(connections=100, per_address=10, first_byte=LONG) as server:
         mine = server.connect()
         count = counting("evicted")

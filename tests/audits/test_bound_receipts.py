@@ -111,14 +111,14 @@ def test_the_commands_tell_how_a_file_is_made(tmp_path: Path) -> None:
     assert refused.value.code == DIFFERS
 
 
-def test_each_of_the_seven_has_a_message_of_its_own() -> None:
+def test_every_altered_member_has_its_own_message() -> None:
     cases = [case for case in LYING if case.name in {f"another {name}" for name, _, _ in SEVEN}]
     messages = {refusal(case).message.partition(" is ")[0] for case in cases}
     assert len(cases) == len(messages) == 7
 
 
 @shows((DIFFERS, DIFFERS))
-def test_each_convicts_by_a_file_that_needs_the_key_alone() -> None:
+def test_a_fraud_file_convicts_by_the_log_key_alone() -> None:
     for case in LYING:
         if case.convicts:
             fraud = entry_differs.prove(encoded(case.receipt), encoded(case.signed), None, LOG)
@@ -126,7 +126,7 @@ def test_each_convicts_by_a_file_that_needs_the_key_alone() -> None:
 
 
 @pytest.mark.parametrize("name", [f"another {name}" for name, _, _ in SEVEN])
-def test_the_seven_at_the_terminal(tmp_path: Path, name: str) -> None:
+def test_an_altered_member_is_refused_and_convicts_at_the_terminal(tmp_path: Path, name: str) -> None:
     """The library and the standalone verifier refuse; the file says what it reveals, and convicts."""
     [case] = [case for case in LYING if case.name == name]
     given, fraud = files(tmp_path, case), tmp_path / "fraud.json"

@@ -195,7 +195,7 @@ def test_another_page_than_the_one_asked_for_is_found(busy: Forger) -> None:
     assert {code for code, _ in convicted(audit(drawn_for(busy, "proof=page"), bend))} == {"events_mismatch"}
 
 
-def test_everyone_draws_the_same_and_another_checkpoint_draws_other_questions(busy: Forger) -> None:
+def test_a_checkpoint_fixes_the_questions_that_are_drawn(busy: Forger) -> None:
     def asked() -> list[str]:
         paths = asked_of(busy)
         return [
@@ -247,7 +247,7 @@ def test_members_that_a_service_leaves_out_are_said_to_be_missing(busy: Forger) 
 
 @pytest.mark.parametrize("pattern", ["/events", "/activity", "v1/reviews", "aggregate", "proof=page"])
 @pytest.mark.parametrize("said", [b"", b"{", b"[]", b"{}", b'{"days":7}', b"null", b'{"entries":[1],"checkpoint":"x"}'])
-def test_what_cannot_be_read_is_said_and_breaks_nothing(busy: Forger, pattern: str, said: bytes) -> None:
+def test_unreadable_answers_are_reported_and_break_nothing(busy: Forger, pattern: str, said: bytes) -> None:
     drawn_for(busy, pattern)
     found = audit(busy, lambda path: said if re.search(pattern, path) else None)
     # An object that has nothing of an answer is a wrong one.

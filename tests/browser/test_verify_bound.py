@@ -92,7 +92,7 @@ def test_by_hand_what_was_signed_is_given_with_its_receipt(browser: Browser, tmp
     assert browser.messages() == []
 
 
-def test_what_was_signed_alone_is_not_ignored(browser: Browser) -> None:
+def test_refuses_a_submission_without_its_receipt(browser: Browser) -> None:
     browser.show(PAGE)
     browser.paste("#key", str(LOG))
     browser.click("#signing summary")

@@ -58,7 +58,7 @@ def accepted(why: str) -> str:
     return why.rpartition("--accept-checkpoint ")[2].rstrip("`")
 
 
-def test_each_of_two_services_refuses_an_older_database_though_the_other_signed(
+def test_both_services_refuse_an_older_database_though_one_signed(
     settings: Settings, backups: Backups, tmp_path: Path
 ) -> None:
     """The one that signed last, and the one that has only seen it."""

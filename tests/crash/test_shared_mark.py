@@ -63,7 +63,7 @@ def test_two_services_move_one_mark(shared: Settings, tmp_path: Path) -> None:
         assert examine(ledger) >= 18
 
 
-def test_nothing_is_signed_while_the_mark_cannot_be_reached(shared: Settings, etcd: Etcd) -> None:
+def test_does_not_sign_while_the_mark_cannot_be_reached(shared: Settings, etcd: Etcd) -> None:
     with services(shared) as [one]:
         assert one.add() == ADDED
         newest = one.newest()
@@ -95,7 +95,7 @@ def test_a_mark_that_was_deleted_or_damaged_halts(shared: Settings, etcd: Etcd, 
     assert refusal(shared)[0] == "mark_unreadable"
 
 
-def test_a_mark_is_moved_only_by_who_has_read_it(etcd: Etcd, tmp_path: Path) -> None:
+def test_a_mark_is_moved_only_from_the_one_that_was_read(etcd: Etcd, tmp_path: Path) -> None:
     url = etcd.mark_url(tmp_path.name)
     one, two = (SharedMark(url, "log.example/log", "test") for _ in range(2))
     assert one.read() is None

@@ -92,7 +92,7 @@ def serving(ledger: Ledger) -> Iterator[str]:
         thread.join()
 
 
-def test_what_an_earlier_version_gave_out_still_verifies(earlier: EarlierFolder) -> None:
+def test_receipts_and_answers_of_an_earlier_version_still_verify(earlier: EarlierFolder) -> None:
     ledger = opened(earlier)
     for receipt, review in (("receipt.json", "review.json"), ("ada-receipt.json", "ada-review.json")):
         given, signed = ((earlier.where / name).read_bytes() for name in (receipt, review))

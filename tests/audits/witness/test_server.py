@@ -290,7 +290,7 @@ def test_connections_that_wait_for_their_client_keep_none_out(running: Running, 
         each.close()
 
 
-def test_one_address_does_not_end_the_connections_of_another(running: Running) -> None:
+def test_an_address_does_not_end_the_connections_of_another(running: Running) -> None:
     mine = connect(running)
     crowd = [connect(running, "127.0.0.9") for _ in range(3 * MAX_PER_ADDRESS)]
     until(lambda: running.server.refused().get("evicted", 0) == 2 * MAX_PER_ADDRESS)

@@ -41,7 +41,7 @@ def test_the_counts_are_those_of_the_entries(
                 assert reader.issuer_counts.of(host, size) == naive(running, host, size)
 
 
-def test_what_is_kept_grows_with_hosts_that_have_many_entries(
+def test_memory_grows_only_with_hosts_that_have_many_entries(
     running: Running, writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(issuer_counts, "MANY", 10)

@@ -52,7 +52,7 @@ def added(running: Running, writer: Writer) -> str:
     return done.entry.at
 
 
-def test_one_bad_batch_does_not_freeze_the_logs_time(shared: Running, writer: Writer) -> None:
+def test_a_bad_batch_does_not_freeze_the_logs_time(shared: Running, writer: Writer) -> None:
     before = added(shared, writer)
     shared.clock.jump(days=40)
     assert "960 h more than the time that has passed" in refusal(shared, writer).message

@@ -70,7 +70,7 @@ def test_the_counts_are_those_of_the_entries(running: Running, writer: Writer) -
     assert any(day["upgrades"] for day in by(running, IDV)["days"])
 
 
-def test_one_goes_back_year_by_year(running: Running, writer: Writer) -> None:
+def test_before_goes_back_year_by_year(running: Running, writer: Writer) -> None:
     for _ in range(6):
         running.add(writer.review(), writer.check(OTHER))
         running.clock.forward(days=150)
@@ -92,7 +92,7 @@ def test_any_date_is_answered(running: Running, writer: Writer, before: str) -> 
         assert said["from"] <= said["to"]
 
 
-def test_what_the_log_does_not_name_has_no_days(running: Running, writer: Writer) -> None:
+def test_an_unknown_issuer_or_host_has_no_days(running: Running, writer: Writer) -> None:
     running.add(writer.review())
     assert about(running, "did:web:unknown.example")["days"] == []
     assert by(running, "https://unknown.example")["days"] == []

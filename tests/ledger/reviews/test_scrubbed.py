@@ -68,7 +68,7 @@ def test_a_replaced_notice_is_in_no_file(hosted: Hosted) -> None:
     assert files(hosted).count(*ends(*gone)) == 0
 
 
-def test_what_was_decided_is_in_no_file(hosted: Hosted) -> None:
+def test_a_decided_submission_is_in_no_file(hosted: Hosted) -> None:
     for number, guest in enumerate(GUESTS[:4]):
         silent(hosted, guest=guest, reference=f"B-{number}")
     working, before = worker(hosted), sealed(hosted, "submission")

@@ -165,7 +165,7 @@ def test_every_statement_is_put_off_and_none_is_refused_for_good(
     assert hosted.site.asked == []
 
 
-def test_nothing_that_waits_is_decided(hosted: Hosted) -> None:
+def test_does_not_decide_while_the_clock_is_unconfirmed(hosted: Hosted) -> None:
     waiting = silent(hosted)
     asked, worker = len(hosted.site.asked), Worker(hosted.desk)
     hosted.clock.jump(days=FAR.days)
@@ -178,7 +178,7 @@ def test_nothing_that_waits_is_decided(hosted: Hosted) -> None:
     assert (waits(hosted, waiting), len(hosted.site.asked)) == (True, asked + 1)
 
 
-def test_nothing_is_erased(hosted: Hosted) -> None:
+def test_does_not_erase_while_the_clock_is_unconfirmed(hosted: Hosted) -> None:
     """However long the clock is ahead."""
     hosted.clock.now = BOOKED
     public = hosted.reviewing

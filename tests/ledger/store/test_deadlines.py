@@ -180,7 +180,7 @@ def test_rejects_urls_that_libpq_cannot_read(url: str) -> None:
         (errors.lookup("23505")(), None),
     ],
 )
-def test_each_error_of_postgresql_has_its_code(error: psycopg.Error, code: str | None) -> None:
+def test_errors_of_postgresql_have_their_codes(error: psycopg.Error, code: str | None) -> None:
     refused = refusal_of(DBAPIError.instance(None, None, error, psycopg.Error))  # type: ignore[arg-type]
     assert (refused and refused.code) == code
 

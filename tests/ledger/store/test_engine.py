@@ -116,7 +116,7 @@ def test_writers_take_turns_and_readers_do_not_wait(store: Store) -> None:
     assert order == ["first", "second"]
 
 
-def test_who_waits_too_long_for_a_turn_is_told(store: Store) -> None:
+def test_a_thread_that_waits_too_long_for_its_turn_is_refused(store: Store) -> None:
     store.deadlines = Deadlines(0.1)
     with store.write(), ThreadPoolExecutor() as pool:
         refusal = pool.submit(_add_tiles, store, 1).exception()

@@ -56,7 +56,7 @@ def refused(store: Store) -> Misconfigured:
     return found.value
 
 
-def test_each_right_that_is_missing_is_named_with_its_grant(served: Served) -> None:
+def test_names_missing_rights_with_their_grants(served: Served) -> None:
     with closing(Store(served.url)) as store:
         require_rights(store)
         for right, table in PAIRS:
