@@ -130,7 +130,8 @@ CODES: dict[str, Code] = {
     "busy": Code(
         503,
         "Busy",
-        "More work is waiting than can be taken. Nothing was acknowledged; try again after the time in Retry-After.",
+        "More work is waiting than can be taken, all connections are in use, or another process holds the database. "
+        "Nothing was acknowledged; try again after the time in Retry-After.",
     ),
     "storage_full": Code(
         503,

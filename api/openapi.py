@@ -25,12 +25,14 @@ from api.problems import MEDIA_TYPE, Problem
 _EVERYWHERE = (
     "bad_request",
     "parameter_invalid",
+    "busy",
     "internal_error",
     "not_stored",
     "storage_unavailable",
 )
 _DESCRIPTION = """A tamper-evident reputation ledger. Everything here is public and needs no account.
 Errors are `application/problem+json` (RFC 9457) with a stable `code`; their `type` is an address that explains it.
+Any request that is too slow or too long may get 408 `request_timeout`, 414 `url_too_long` or 431 `head_too_large`.
 HEAD works wherever GET does."""
 
 

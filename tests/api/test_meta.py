@@ -187,6 +187,8 @@ def test_every_operation_is_documented(service: Service) -> None:
         assert operation["description"]
         if taken:
             assert list(operation["requestBody"]["content"]) == TAKING[path]
+        for code in ("busy", "storage_unavailable"):
+            assert code in operation["responses"]["503"]["description"], path
         for status, answer in operation["responses"].items():
             if int(status) >= 400:
                 assert answer["content"].keys() == {"application/problem+json"}, (path, status)
