@@ -142,7 +142,7 @@ class History:
                 "checkpoint_not_accepted", f"the database does not have the checkpoint {accepted}; it ends with {ends}"
             )
         mark = Mark(newest.size, newest.root)
-        _logger.warning("the operator accepts the checkpoint %s", mark)
+        _logger.warning("the operator accepts the checkpoint %s; the log goes on from %s", accepted, mark)
         if self._shared is not None and self._shared.known is None:
             self._shared.write(mark)
         if replaced:
