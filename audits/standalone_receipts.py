@@ -284,7 +284,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("receipt", type=Path)
     parser.add_argument("--key", required=True, help="the log's vkey: name+id+base64")
-    parser.add_argument("--submission", type=Path, help="what was signed: review.json, response.json, evidence.json")
+    parser.add_argument("--submission", type=Path, help="what was signed: review, response, import or evidence.json")
     parser.add_argument("--policy", type=Path, help="a tlog-policy: demand its quorum of witnesses")
     given = parser.parse_args()
     try:
