@@ -5,7 +5,7 @@
     ├── Uncertain              any of the others, and what it is about may be in the log all the same
     ├── Malformed              the bytes are not what they claim to be: answer_malformed, receipt_malformed,
     │   │                      opening_malformed, map_other_malformed, map_zeros_spelled_out, base58_invalid,
-    │   │                      fraud_malformed, bundle_mismatch, note_malformed
+    │   │                      fraud_malformed, bundle_mismatch, note_malformed, wrong_size
     │   ├── BadJSON            malformed_json, duplicate_key, too_deep, not_utf8, number_out_of_range
     │   ├── BadBase64          base64_invalid, hash_length
     │   ├── BadDID             did_not_canonical
@@ -32,7 +32,8 @@
     │                          face_mismatch, history_mismatch, history_unproved, opening_mismatch,
     │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
     │                          from_the_future, receipt_mismatch, tlog_proof_extra, feedback_unreadable,
-    │                          entry_differs_from_submission, submission_unreadable,
+    │                          entry_differs_from_submission, submission_unreadable, issuers_mismatch, as_of_mismatch,
+    │                          cursor_mismatch, events_mismatch, review_mismatch, activity_mismatch, opening_missing,
     │                          fraud_unproved, promise_open, promise_broken, rolled_back, too_large
     ├── NotAccepted            a credential or statement that does not count here
     │                          proofs: proof_type_not_supported, proof_chain, wrong_proof_purpose, proof_value_invalid,

@@ -25,6 +25,19 @@ def test_the_drawing_shows_every_class_below_its_base() -> None:
     assert drawn.keys() == {cls.__name__ for cls in classes}
 
 
+def constants(tree: ast.Module) -> dict[str, str]:
+    """Texts that a module gives names in capital letters, one by one or several in a line."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            [target], value = node.targets, node.value
+            names, texts = (each.elts if isinstance(each, ast.Tuple) else [each] for each in (target, value))
+            for name, text in zip(names, texts, strict=False):
+                if isinstance(name, ast.Name) and isinstance(text, ast.Constant) and isinstance(text.value, str):
+                    found[name.id] = text.value
+    return found
+
+
 def test_the_drawing_names_every_code_at_its_class() -> None:
     """A code is the first of two arguments of a refusal; classes with one code name it in their constructor."""
     used = {
@@ -40,11 +53,15 @@ def test_the_drawing_names_every_code_at_its_class() -> None:
     mismatches = (kind.mismatch for kind in statements.KINDS.values())
     used |= {("NotAccepted", code) for code in [*forms.PROOF_CODES.values(), *mismatches]}
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        tree = ast.parse(path.read_text("utf-8"))
+        named = constants(tree)
+        for node in ast.walk(tree):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(errors, node.func.id)):
                 continue
             if len(node.args) == 2 and isinstance(node.args[0], ast.Constant):
                 used.add((node.func.id, str(node.args[0].value)))
+            elif len(node.args) == 2 and isinstance(node.args[0], ast.Name) and node.args[0].id in named:
+                used.add((node.func.id, named[node.args[0].id]))
     assert errors.__doc__ is not None
     drawn, name = set(), ""
     for line in errors.__doc__.splitlines()[1:]:
