@@ -20,7 +20,7 @@ from ledger.net.addresses import Network
 from ledger.net.connection_bounds import ConnectionBounds
 
 # In all, and of one IPv4 address or IPv6 /64; of a /48 four times as many.
-MAX_CONNECTIONS, MAX_PER_ADDRESS = 64, 8
+MAX_CONNECTIONS, MAX_PER_ADDRESS = 128, 24
 # Threads of connections that were given up may take a moment to end.
 SPARE_THREADS = 32
 # For the first byte of a request, and then for the whole of it.

@@ -13,6 +13,7 @@ from tests.interop.rfc005 import CATEGORIES
 from tests.reviewing import credential, resigned
 
 STRUCTURED = json.dumps({"booking": "E-1", "platform": "Elsewhere", "nights": 4}).encode()
+GIF = b"GIF89a"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def test_a_document_is_required(elsewhere: Site, host: Person) -> None:
     )
     problem(without, "parameter_invalid")
     problem(attest(elsewhere, attestation(host, "E-3"), PDF + b"%%EOF"), "document_mismatch")
-    problem(attest(elsewhere, attestation(host, "E-3"), b"GIF89a"), "document_invalid")
+    problem(attest(elsewhere, attestation(host, "E-3", document=GIF), GIF), "document_invalid")
     reviews = [each["review_id"] for each in elsewhere.reputation(host)["review_history"]]
     for path, shown in published(elsewhere.get, [host.did], reviews).items():
         for document in (PDF, STRUCTURED):
