@@ -72,6 +72,17 @@ def history(events: Iterable[Event]) -> list[dict[str, Any]]:
     return [listed[index] for index in sorted(listed, reverse=True)]
 
 
+def unconfirmed(events: Iterable[Event]) -> set[int]:
+    """The reviews among these events that came in as unconfirmed, and that none of them upgrades."""
+    found, upgraded = set[int](), set[int]()
+    for event in events:
+        if event.entry.type == "review" and event.entry.members["level"] == "unconfirmed":
+            found.add(event.index)
+        elif event.entry.type == "upgrade":
+            upgraded.add(event.entry.members["review"])
+    return found - upgraded
+
+
 def _listed_review(index: int, members: Mapping[str, Any], text: str | None) -> dict[str, Any]:
     return {
         "review_id": members["review_id"],

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from ledger import metrics
 from ledger.errors import Halted, NotFound, NotStored, Unavailable
 from ledger.log.entries import Entry
-from ledger.log.face import Event
+from ledger.log.face import Event, unconfirmed
 from ledger.log.hostmap import map_key
 from ledger.log.issuer_counts import IssuerCounts
 from ledger.log.openings import Opening
@@ -271,12 +271,12 @@ class Reader:
     def _host_data(self, host: str, start: int, stop: int) -> list[bytes]:
         return [data for (data,) in self._run(_HOST_DATA, map_key(host), start, stop)]
 
-    def upgraded(self, reviews: Sequence[int], size: int) -> set[int]:
-        """Which of these reviews were upgraded below `size`."""
+    def unconfirmed(self, reviews: Sequence[int], size: int) -> set[int]:
+        """Which of these reviews came in as unconfirmed and were not upgraded below `size`."""
+        queries = ("SELECT idx, data FROM entry WHERE idx IN ({})", "SELECT idx, data FROM entry WHERE about IN ({})")
         with self._connect() as connection:
-            rows = select_in(connection, "SELECT idx, data FROM entry WHERE about IN ({}) AND idx < ?", reviews, size)
-            later = _events([(index, data, None, None) for index, data in rows])
-        return {event.entry.members["review"] for event in later if event.entry.type == "upgrade"}
+            rows = [row for query in queries for row in select_in(connection, query, reviews) if row[0] < size]
+        return unconfirmed(_events([(index, data, None, None) for index, data in rows]))
 
     def review(self, review_id: str, size: int) -> list[Event]:
         """A review and all entries about it, in log order."""

@@ -12,7 +12,7 @@ from ledger.canon import base64, did
 from ledger.errors import BadRequest, StaylogError
 from ledger.identity.issuers import Registries, Registry
 from ledger.log import answers
-from ledger.log.face import Event, history, statistics, summary
+from ledger.log.face import Event, history, statistics, summary, unconfirmed
 from ledger.log.hostmap import map_key
 from ledger.log.reader import Reader, RecordState
 from ledger.store.rows import Published
@@ -134,7 +134,7 @@ def _listed(
     if events is None:
         # One more than is listed tells whether there are more.
         events = reader.newest_reviews(host, size, min(before, size), query.limit + 1)
-    return _run(history(_shown(events, _upgraded(events), query.text)), size, before, query.limit)
+    return _run(history(_shown(events, unconfirmed(events), query.text)), size, before, query.limit)
 
 
 def _run(reviews: list[dict[str, Any]], size: int, before: int, limit: int) -> dict[str, Any]:
@@ -181,31 +181,23 @@ def _proved(
         sublog = reader.sublog(host, state.size, count, stored.edge)
         inside = 0 <= query.start < count
         events = reader.page(host, state.size, sublog.place(query.start), query.count) if inside else []
-        upgraded = reader.upgraded([event.entry.members.get("review", event.index) for event in events], state.size)
-        return answers.page(view, reader.tree, _shown(events, upgraded, query.text), query.start, sublog)
+        # The review that an event is about may stand on an earlier page.
+        about = {event.entry.members.get("review", event.index) for event in events}
+        doubtful = reader.unconfirmed(sorted(about), state.size)
+        return answers.page(view, reader.tree, _shown(events, doubtful, query.text), query.start, sublog)
     events = reader.events(host, state.size) if events is None else events
-    answer = answers.full(view, reader.tree, _shown(events, _upgraded(events), query.text))
+    answer = answers.full(view, reader.tree, _shown(events, unconfirmed(events), query.text))
     return {**answer, **_run(answer["review_history"], state.size, before, query.limit)}
 
 
-def _upgraded(events: Sequence[Event]) -> set[int]:
-    return {event.entry.members["review"] for event in events if event.entry.type == "upgrade"}
-
-
-def _shown(events: Sequence[Event], upgraded: set[int], text: str) -> Sequence[Event]:
-    """Without the texts that are not asked for: those of unconfirmed reviews and of the responses to them."""
-    if text == "all":
-        return events
-    hidden = {
-        event.index
-        for event in events
-        if event.entry.type == "review" and event.entry.members["level"] == "unconfirmed"
-    } - upgraded
-    if not hidden and text == "verified":
+def _shown(events: Sequence[Event], doubtful: set[int], text: str) -> Sequence[Event]:
+    """Without the texts that are not asked for: those of the `doubtful` reviews, which are unconfirmed, and of the
+    responses to them."""
+    if text == "all" or not doubtful and text == "verified":
         return events
     return [
         replace(event, opening=None)
-        if text == "none" or event.entry.members.get("review", event.index) in hidden
+        if text == "none" or event.entry.members.get("review", event.index) in doubtful
         else event
         for event in events
     ]

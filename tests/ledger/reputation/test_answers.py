@@ -107,6 +107,22 @@ def test_texts_are_shown_as_asked(running: Running, writer: Writer) -> None:
         assert shown["redacted"] == (None, hidden)
 
 
+def test_a_page_hides_a_response_to_an_unconfirmed_review_of_an_earlier_page(running: Running, writer: Writer) -> None:
+    reviews = running.add(writer.review(level="unconfirmed"), writer.review(level="unconfirmed"))
+    running.add(*map(writer.response, reviews), writer.upgrade(reviews[1]))
+
+    def openings(text: str, **query: Any) -> list[bool]:
+        events = ask(running, proof="page", text=text, start=2, **query)["proof"]["events"]
+        return [event["opening"] is not None for event in events]
+
+    assert openings("all") == [True, True, False]
+    assert openings("verified") == [False, True, False]
+    assert openings("none") == [False] * 3
+    later = running.add(writer.upgrade(reviews[0]))
+    assert openings("verified", count=3) == [True, True, False]
+    assert openings("verified", count=3, size=later[0].index) == [False, True, False]
+
+
 def test_a_redacted_text_is_gone_from_the_database(running: Running, writer: Writer) -> None:
     told(running, writer)
     with running.ledger.store.read() as connection:
