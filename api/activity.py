@@ -22,6 +22,8 @@ from ledger.errors import BadDID
 from ledger.log.members import check_issuer
 from ledger.reputation.activity import DAYS, host_events, issuer_activity
 
+# In a DID whose colons are not escaped: then a percent sign is the DID's own, and stands for itself.
+_HALF_ESCAPED = re.compile("%(?!25)[0-9A-Fa-f]{2}")
 _DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 IssuerId = Annotated[
@@ -30,7 +32,8 @@ IssuerId = Annotated[
         schema_extra={"maxLength": 2048},
         examples=[Example(value="https://idv.example/issuers/1")],
         description="The issuer's id as reviews name it, an https URL or a DID, as one percent-encoded path segment: "
-        "https://idv.example/issuers/1 is https%3A%2F%2Fidv.example%2Fissuers%2F1 here.",
+        "https://idv.example/issuers/1 is https%3A%2F%2Fidv.example%2Fissuers%2F1 here, and did:web:a.example%3A8443 "
+        "is did:web:a.example%253A8443.",
     ),
 ]
 Before = Annotated[
@@ -51,6 +54,11 @@ async def issuer_days(request: Request[None, None, State], id: IssuerId, before:
     """How many reviews rest on an issuer's credentials, day by day: an issuer compares them with what it vouched for.
     All of it follows from the log's entries. One that no review names has no days."""
     name = unquote(id)
+    if id.startswith("did:") and (half := _HALF_ESCAPED.search(id)):
+        meant = id.replace("%", "%25")
+        raise InvalidParameters(
+            FieldError("id", f"{half[0]} decodes to {unquote(half[0])!r}; where the DID has it, write {meant}")
+        )
     try:
         check_issuer(name)
     except (ValueError, BadDID) as error:
@@ -88,12 +96,12 @@ def _date(text: str | None) -> date | None:
         raise InvalidParameters(FieldError("before", "expected a date as 2026-05-01")) from None
 
 
-_ENCODED = re.compile(rb"^/v1/issuers/[^/]*%2F", re.IGNORECASE)
+_ENCODED = re.compile(rb"^/v1/issuers/[^/]*%")
 
 
 def routed_path(raw_path: bytes) -> str | None:
     """The path by which a request is routed where that is not the decoded one: the id of an issuer is one segment,
-    though slashes are in it."""
+    though slashes are in it. It is left as it was sent, so that it is decoded once, and not twice."""
     if not _ENCODED.match(raw_path):
         return None
     parts = raw_path.decode("latin-1").split("/")

@@ -13,6 +13,7 @@ from tests.api.test_census import entries_of
 from tests.world import ISSUERS
 
 URL, DID = ISSUERS[0] or "", ISSUERS[1] or ""
+PORT = "did:web:idv.example%3A8443"
 
 
 def of_issuer(issuer: str, query: str = "") -> str:
@@ -40,6 +41,18 @@ def test_small_letters_in_escapes_are_the_same_issuer(service: Service) -> None:
     same = of_issuer(URL).replace("%2F", "%2f").replace("%3A", "%3a")
     status, _, body = service.raw(same)
     assert (status, json.loads(body)) == (200, service.get(of_issuer(URL)).json())
+
+
+def test_an_issuer_whose_did_has_a_percent_sign_is_decoded_once(fresh: Service) -> None:
+    evidence = {**fresh.world.evidence("stay_receipt"), "issuer": PORT}
+    fresh.grow(lambda: fresh.world.review(level="guest_verified", evidence=evidence))
+    for address in (of_issuer(PORT), f"/v1/issuers/{quote(PORT, safe=':')}/activity"):
+        status, _, body = fresh.raw(address)
+        assert (status, [day["guest_verified"] for day in json.loads(body)["days"]]) == (200, [1])
+    # As it stands it decodes to another DID: it is refused, and how to spell it is said.
+    status, _, body = fresh.raw(f"/v1/issuers/{PORT}/activity")
+    assert (status, json.loads(body)["code"]) == (400, "parameter_invalid")
+    assert quote(PORT, safe=":") in body.decode()
 
 
 def test_slashes_that_are_not_escaped_lead_nowhere(service: Service) -> None:
