@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 
 from audits import beside
 from audits.evidence import Audited
@@ -29,6 +30,7 @@ class Asking:
         findings: Findings,
         progress: Progress,
         follow: Callable[[Audited], Audited],
+        clock: Callable[[], datetime],
         pause: float,
     ) -> None:
         self._source = source
@@ -39,7 +41,7 @@ class Asking:
         self._progress = progress
         self._follow = follow
         self._asked_about_issuers = False
-        self._sampler = Sampler(source, log, state, replayer, findings, pause)
+        self._sampler = Sampler(source, log, state, replayer, findings, clock, pause)
         self._asked: dict[str, beside.Asked | None] = {}
 
     def about(self, hosts: Iterable[str], audited: Audited) -> Audited:

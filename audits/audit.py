@@ -128,7 +128,7 @@ class Audit:
             return audited
         drawn = beside.sample(self._replayer.rules.replay.hosts, audited.checkpoint.root, self._options.sample)
         found = (self._source, self._log, self._state, self._replayer, self.findings, self._progress)
-        followed = Asking(*found, self._settle, self._pause).about([*self._options.hosts, *drawn], audited)
+        followed = Asking(*found, self._settle, self._clock, self._pause).about([*self._options.hosts, *drawn], audited)
         if followed.size > audited.size:
             self._compare(followed, audited.size)
         return followed

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any, Protocol
 
+from audits.face import same_json
+from ledger.canon.times import parse_time
 from ledger.errors import Malformed, NotProved
 from ledger.log.entries import Entry
 from ledger.log.face import Event
@@ -46,11 +48,10 @@ def of_host(events: Iterable[Event]) -> Days:
 def require(face: Mapping[str, Any], right: Days, known: At, before: str | None) -> None:
     """The counts are right as far as the known tree shows: of days that are over in it or, where both are of one size,
     of all. Raises NotProved, or Malformed where they cannot be read or are of less than is known."""
+    size, root, at = read_as_of(face)
     try:
-        as_of, first, last = face["as_of"], date.fromisoformat(face["from"]), date.fromisoformat(face["to"])
-        size, at, root = int(as_of["size"]), str(as_of["at"]), str(as_of["root"])
-        newest = date.fromisoformat(at[:10])
-        days = {str(day["date"]): {name: day[name] for name in day if name != "date"} for day in face["days"]}
+        days = [(str(day["date"]), {name: day[name] for name in day if name != "date"}) for day in face["days"]]
+        span = (face["from"], face["to"])
     except (KeyError, TypeError, ValueError) as error:
         raise Malformed("answer_malformed", f"counts by day that cannot be read: {error!r}") from None
     if size < known.size:
@@ -58,14 +59,32 @@ def require(face: Mapping[str, Any], right: Days, known: At, before: str | None)
     if at < known.at or (size == known.size and (at, root) != (known.at, known.root)):
         right_one, said_one = f"{known.size}, {known.root}, {known.at}", f"{size}, {root[:60]}, {at[:60]}"
         raise NotProved(CODE, f"size, root and time are said to be {said_one}; known are {right_one}")
+    newest = date.fromisoformat(at[:10])
     end = newest if before is None else min(newest, date.fromisoformat(before) - timedelta(1))
-    if (first, last) != (end - timedelta(DAYS - 1), end):
-        asked = f"{end - timedelta(DAYS - 1)} to {end}"
-        raise NotProved(CODE, f"the days from {asked} were asked for, and those from {first} to {last} came")
-    for day in sorted(day for day in {*right, *days} if str(first) <= day <= str(last)):
+    first, last = str(end - timedelta(DAYS - 1)), str(end)
+    if span != (first, last):
+        raise NotProved(CODE, f"the days from {first} to {last} were asked for, and {repr(span)[:100]} came")
+    dates = [day for day, _ in days]
+    if dates != sorted(set(dates)) or any(not first <= day <= last for day in dates):
+        raise NotProved(CODE, f"the days are not in order, or not from {first} to {last}: {repr(dates)[:300]}")
+    said = dict(days)
+    for day in sorted(day for day in {*right, *said} if first <= day <= last):
         if day >= known.at[:10] and size != known.size:
             # It was not over.
             break
-        said = {name: number for name, number in days.get(day, {}).items() if number != 0}
-        if said != {name: number for name, number in right.get(day, {}).items() if number}:
-            raise NotProved(CODE, f"{day} has {dict(right.get(day, {}))!r}, and is said to have {repr(said)[:300]}")
+        told, counts = said.get(day, {}), right.get(day, {})
+        names = [name for name in {*told, *counts} if not same_json(told.get(name, 0), counts.get(name, 0))]
+        if names:
+            raise NotProved(CODE, f"{day} has {dict(counts)!r}, and is said to have {repr(told)[:300]}")
+
+
+def read_as_of(face: Mapping[str, Any]) -> tuple[int, str, str]:
+    """Size, root and time of the tree by which counts are said to be. Raises Malformed."""
+    try:
+        size, root, at = face["as_of"]["size"], str(face["as_of"]["root"]), str(face["as_of"]["at"])
+        parse_time(at)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Malformed("answer_malformed", f"counts by day that cannot be read: {error!r}") from None
+    if type(size) is not int:
+        raise Malformed("answer_malformed", f"counts by day of a size that is no whole number: {repr(size)[:60]}")
+    return size, root, at

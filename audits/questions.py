@@ -11,20 +11,22 @@ from audits.basis import Basis, brief, readable
 from audits.face import Part, compare_history, compare_summary
 from audits.review_answer import require_review
 from audits.verify import verify_answer
-from ledger.canon import strict_json
+from ledger.canon import base64, strict_json
 from ledger.errors import BrokenRule, Malformed, NotProved
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.face import Event
 from ledger.log.note import Verifier
 
 CURSOR, EVENTS = "cursor_mismatch", "events_mismatch"
+# Characters of a cursor: a longer one is refused.
+MOST_CURSOR = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`kind`: `list`, `full`, `aggregate` and `page` are asked of a checkpoint's size; `bare` without anything,
-    `review` and `days` of what is newest; of `beside` only the members beside the record's are looked at. `below` is
-    where a cursor, which came with another answer, goes on."""
+    """`kind`: `list`, `full`, `aggregate` and `page` are asked of a checkpoint's size, or of what is newest where
+    `sized` is false; `bare` without anything, `review` and `days` of what is newest; of `beside` only the members
+    beside the record's are looked at. `below` is where a cursor, which came with another answer, goes on."""
 
     kind: str
     text: str = "verified"
@@ -34,6 +36,7 @@ class Question:
     count: int = 0
     review: str = ""
     before: str | None = None
+    sized: bool = True
 
     def path(self, host: str, size: int, cursor: str | None = None) -> str:
         about = f"v1/hosts/{quote(host, safe=':')}"
@@ -49,7 +52,7 @@ class Question:
             "aggregate": "proof=aggregate",
             "page": f"proof=page&from={self.start}&count={self.count}",
         }[self.kind]
-        return f"{about}/reputation?text={self.text}&size={size}&{asked}"
+        return f"{about}/reputation?text={self.text}&" + (f"size={size}&" if self.sized else "") + asked
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -93,10 +96,15 @@ def _require_run(question: Question, face: dict[str, Any], shown: Sequence[Event
     if listed != older[: question.limit]:
         raise NotProved("history_mismatch", f"it lists {brief(listed)}, not {brief(older[: question.limit])}")
     cursor, more = face.get("next_cursor"), len(older) > question.limit
-    if more != isinstance(cursor, str):
+    if not is_cursor(cursor, more=more):
         raise NotProved(
             CURSOR, f"next_cursor is {brief(cursor)}, and there are {len(older) - len(listed)} more reviews"
         )
+
+
+def is_cursor(value: object, *, more: bool) -> bool:
+    """Whether it is as it must be where there are more reviews, or none."""
+    return isinstance(value, str) and 0 < len(value) <= MOST_CURSOR if more else value is None
 
 
 def _require_proof(
@@ -108,8 +116,9 @@ def _require_proof(
     except BrokenRule as rule:
         raise NotProved("record_mismatch", f"no record follows from the events that are shown: {rule}") from None
     answer = parse_answer(said)
-    if open_checkpoint(answer.checkpoint, log).size != basis.size:
-        raise Malformed("wrong_size", f"it is not of the {basis.size} entries that were asked for")
+    checkpoint = open_checkpoint(answer.checkpoint, log)
+    if (checkpoint.size, base64.encode(checkpoint.root)) != (basis.size, basis.root):
+        raise Malformed("wrong_size", f"it is not of the tree of {basis.size} entries")
     if question.kind == "page":
         shown = shown[question.start : question.start + question.count]
         if answer.start != question.start or len(answer.events) != len(shown):

@@ -13,8 +13,8 @@ Result = dict[str, Any]
 
 # By the kind of question that is drawn, what was compared with the log where it was asked.
 SAMPLED = {
-    "list": "lists of reviews, of a length and with texts that are drawn, also behind cursors: reviews, sums, texts, "
-    "issuers and their status, as_of, next_cursor",
+    "list": "lists of reviews, of a length and with texts that are drawn, with a size or without, also behind cursors: "
+    "reviews, sums, texts, issuers and their status, as_of, next_cursor",
     "full": "answers with a full proof, of a length and with texts that are drawn",
     "aggregate": "answers with the proof of their sums alone",
     "page": "pages of events from a place that is drawn",
@@ -26,10 +26,11 @@ SAMPLED = {
 NEVER = [
     "answers about hosts that were neither drawn nor named, and questions that were not drawn about those that were",
     "cursors of the bare answer, and cursors after the third page of a list",
-    "counts of the last day while the log goes on, until that day is over",
+    "counts of the last day where they are of a newer checkpoint than the audited one, until that day is over",
     "host_key_changed_at: the log does not have it",
     "/v1/policy, /v1/issuers, /v1/log/statistics, /v1/log/inclusion, /v1/log/consistency and /v1/log/entries: an audit "
     "works out the same from tiles and bundles",
+    "/v1/log/witnesses, /v1/log/key, /.well-known/did.json, schemas, contexts and the pages for people",
     "/v1/submissions, receipts and refusals: only who has them can compare them",
     "what was answered at another time, or to others",
 ]

@@ -1,9 +1,10 @@
 """Questions that an audit draws, asked of a service: whether it answers otherwise than by the fixed questions."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from heapq import nsmallest
 from typing import Any
@@ -16,12 +17,15 @@ from audits.draws import Draw
 from audits.evidence import Audited, Fraud
 from audits.face import Part
 from audits.findings import Findings
-from audits.questions import CURSOR, Question, judge
+from audits.forks import prove_fork
+from audits.questions import CURSOR, Question, is_cursor, judge
 from audits.replayer import Replayer
 from audits.source import Source
 from audits.state import State
 from ledger.canon import base64, strict_json
-from ledger.errors import Malformed, NotFetched, NotFound, NotProved, StaylogError
+from ledger.canon.times import format_time, parse_time
+from ledger.errors import Malformed, NotFetched, NotFound, NotProved, StaylogError, Unavailable
+from ledger.log.checkpoint import open_checkpoint
 from ledger.log.face import Event
 from ledger.log.note import Verifier
 
@@ -31,6 +35,12 @@ TEXTS = ("verified", "all", "none")
 MOST_LIMIT, MOST_COUNT, MOST_FULL = 100, 500, 1000
 # Of several processes one may lag behind: so often it is asked, so many seconds apart.
 PATIENCE = 3
+# Who was not to be reached so often is asked nothing more: each time takes minutes.
+SILENT = 3
+# Seconds for which an answer may be kept by a cache (`api.caching.REVALIDATE`), and a moment.
+CACHED = 31
+# How far the time of a tree that is newer than the audited one may be ahead of our clock, and of that tree.
+AHEAD = timedelta(days=1)
 
 # Texts that an answer left out, and the proof that it did.
 Hidden = tuple[Fraud, set[Part]]
@@ -41,14 +51,24 @@ class Sampler:
     there only the members beside the record are looked at."""
 
     def __init__(
-        self, source: Source, log: Verifier, state: State, replayer: Replayer, findings: Findings, pause: float
+        self,
+        source: Source,
+        log: Verifier,
+        state: State,
+        replayer: Replayer,
+        findings: Findings,
+        clock: Callable[[], datetime],
+        pause: float,
     ) -> None:
         self._source = source
         self._log = log
         self._state = state
         self._replayer = replayer
         self._findings = findings
+        self._clock = clock
         self._pause = pause
+        self._began = time.monotonic()
+        self._silent = 0
 
     def basis(self, host: str, answers: Sequence[Answer], audited: Audited) -> Basis:
         """What must be said about the host, by its proved answer and the replayed entries."""
@@ -71,7 +91,16 @@ class Sampler:
             missing = lacking(strict_json.loads(said))
         if missing and not is_copy:
             self._findings.miss(f"{', '.join(missing)} of {basis.host}: the answer does not have them")
-        self._judge(documents, Question("beside", "all", MOST_LIMIT), said, basis, audited)
+        question = Question("beside", "all", MOST_LIMIT)
+        try:
+            wrong: StaylogError | None = self._wrong(question, said, basis, audited, set())
+        except StaylogError as error:
+            wrong = error
+        if isinstance(wrong, NotProved):
+            claim = f"the answer about {basis.host}: {wrong}"
+            self._accuse(claim, partial(self.prove, wrong, documents, question, said, basis, audited))
+        elif wrong is not None:
+            self._findings.miss(f"the answer about {basis.host}: {wrong}")
 
     def bare(self, said: bytes, basis: Basis, *, is_copy: bool) -> None:
         """Raises NotProved where the members of a bare answer that were not compared yet are not as they follow."""
@@ -120,11 +149,16 @@ class Sampler:
             cursor: str | None = None
             asked: Question | None = question
             for _ in range(PAGES):
-                if asked is None:
+                if asked is None or self._is_silent():
                     break
                 said = self._ask(asked, host, documents, basis, audited, cursor, hidden)
                 asked, cursor = following(asked, said)
         return hidden
+
+    def _is_silent(self) -> bool:
+        if self._silent >= SILENT:
+            self._findings.miss("the other questions that were drawn: the service was not to be reached")
+        return self._silent >= SILENT
 
     def _ask(
         self,
@@ -136,44 +170,104 @@ class Sampler:
         cursor: str | None,
         hidden: list[Hidden],
     ) -> bytes | None:
-        """The answer, once it was compared and is right."""
+        """The answer, once it was compared and is right. One without a size is wrong only if the log has not grown
+        meanwhile; where it has, the same is asked of the audited size."""
         path = question.path(host, audited.size, cursor)
-        for left in reversed(range(PATIENCE)):
+        of_newest = not question.sized or question.kind in ("days", "review")
+        trouble: StaylogError | None = None
+        for _ in self._tries(of_newest=of_newest):
             try:
-                said = self._source.get(path)
-                parts = set[Part]()
-                if not self._judge(documents, question, said, basis, audited, parts):
-                    return None
+                said, parts = self._source.get(path), set[Part]()
+                self._hold_checkpoint(said, audited)
+                trouble = self._wrong(question, said, basis, audited, parts)
+                if trouble is None:
+                    self._findings.sampled[question.kind] += 1
+                    if parts:
+                        hidden.append((self._prove_hidden(documents, question, said, basis, audited), parts))
+                    return said
+                if question.sized and isinstance(trouble, NotProved):
+                    break
+                if not question.sized and self._has_grown(audited):
+                    return self._ask(replace(question, sized=True), host, documents, basis, audited, cursor, hidden)
             except (Malformed, NotFetched, NotFound) as error:
-                if left:
-                    time.sleep(self._pause)
-                    continue
-                self._findings.miss(f"{path}: {error}")
-                return None
-            self._findings.sampled[question.kind] += 1
-            if parts:
-                hidden.append((self._prove_hidden(documents, question, said, basis, audited), parts))
-            return said
+                trouble = error
+            except Unavailable as error:
+                self._silent, trouble = self._silent + 1, error
+                break
+        if isinstance(trouble, NotProved):
+            prove = partial(self.prove, trouble, documents, question, said, basis, audited)
+            self._accuse(f"{path}: {trouble}", prove)
+        else:
+            self._findings.miss(f"{path}: {trouble}")
         return None
 
-    def _judge(
-        self,
-        documents: Sequence[bytes],
-        question: Question,
-        said: bytes,
-        basis: Basis,
-        audited: Audited,
-        parts: set[Part] | None = None,
-    ) -> bool:
-        """Whether it is right, but for texts that are left out. What is wrong becomes a finding."""
+    def _tries(self, *, of_newest: bool) -> Iterator[None]:
+        """One more for each time that it is worth asking again. What is asked without a size may come from a cache: the
+        last time it is of the audited checkpoint, or newer, for certain."""
+        for number in range(PATIENCE):
+            if number:
+                cached = self._began + CACHED * self._pause - time.monotonic() if of_newest else 0
+                time.sleep(max(self._pause, cached if number == PATIENCE - 1 else 0))
+            yield
+
+    def _wrong(
+        self, question: Question, said: bytes, basis: Basis, audited: Audited, parts: set[Part]
+    ) -> Malformed | NotProved | None:
+        """What is wrong with an answer, but for texts that are left out."""
         try:
-            judge(question, said, basis, self._log, set() if parts is None else parts)
+            judge(question, said, basis, self._log, parts)
+            if question.kind == "days":
+                self._require_listed(strict_json.loads(said), basis)
+        except Malformed as error:
+            return error
         except NotProved as error:
-            if error.code == AS_OF and self._is_next_listed(strict_json.loads(said)["as_of"], basis, audited):
-                return True
-            self._findings.add(self.prove(error, documents, question, said, basis, audited))
+            is_next = error.code == AS_OF and self._is_next_listed(strict_json.loads(said)["as_of"], basis, audited)
+            return None if is_next else error
+        return None
+
+    def _hold_checkpoint(self, said: bytes, audited: Audited) -> None:
+        """The checkpoint in an answer, if it has one, is of the audited tree; a newer one is kept for later audits."""
+        try:
+            value = strict_json.loads(said)
+            note = (value.get("proof") or value).get("checkpoint")
+            checkpoint = open_checkpoint(note, self._log) if note is not None else None
+        except (AttributeError, TypeError, StaylogError):
+            return
+        if checkpoint is None or not checkpoint.size:
+            return
+        if checkpoint.size > audited.size:
+            self._state.see(checkpoint, note, format_time(self._clock()), self._source.name)
+        elif audited.root(checkpoint.size) != checkpoint.root:
+            self._findings.add(prove_fork(note, audited.note, self._log, audited.tree))
+
+    def _has_grown(self, audited: Audited) -> bool:
+        try:
+            note = self._source.get("log/checkpoint").decode()
+        except UnicodeDecodeError:
+            raise Malformed("note_malformed", f"the checkpoint of {self._source.name} is not text") from None
+        checkpoint = open_checkpoint(note, self._log)
+        if checkpoint.size <= audited.size:
             return False
+        self._state.see(checkpoint, note, format_time(self._clock()), self._source.name)
         return True
+
+    def _require_listed(self, face: Mapping[str, Any], known: counts.At) -> None:
+        """Counts of a tree that is newer than the audited one: the log has signed it, and its time is not far off. Else
+        any counts would be right, as being of other days. Raises Malformed."""
+        size, root, at = counts.read_as_of(face)
+        if size == known.size:
+            return
+        if parse_time(at) > max(self._clock(), parse_time(known.at)) + AHEAD:
+            raise Malformed("wrong_size", f"the counts are of {at}, which is still to come")
+        try:
+            value = strict_json.loads(self._source.get(f"v1/log/checkpoints?before={size + 1}&count=1"))
+            note = value["checkpoints"][0]["checkpoint"]
+            listed = open_checkpoint(note, self._log)
+        except (LookupError, NotProved, TypeError) as error:
+            raise Malformed("answer_malformed", f"the list of checkpoints cannot be read: {error!r}") from None
+        if (listed.size, base64.encode(listed.root)) != (size, root):
+            raise Malformed("wrong_size", f"the counts are of {size} entries, of which no checkpoint is listed")
+        self._state.see(listed, note, format_time(self._clock()), self._source.name)
 
     def prove(
         self,
@@ -207,7 +301,7 @@ class Sampler:
                 return False
             value = strict_json.loads(self._source.get(f"v1/log/checkpoints?before={size}&count=1"))
             return bool(first) and all(each["size"] < first for each in value["checkpoints"])
-        except (KeyError, StaylogError, TypeError, ValueError):
+        except (ArithmeticError, KeyError, Malformed, TypeError, ValueError):
             return False
 
     @property
@@ -224,28 +318,44 @@ class Sampler:
         for issuer in nsmallest(ISSUERS, known, key=lambda name: sha256(root + name.encode()).digest()):
             before = _some_day(known[issuer]["days"], at, Draw(root, issuer))
             path = f"v1/issuers/{quote(issuer, safe='')}/activity" + (f"?before={before}" if before else "")
-            for left in reversed(range(PATIENCE)):
+            if self._is_silent():
+                return
+            trouble: StaylogError | None = None
+            for _ in self._tries(of_newest=True):
                 try:
                     said = self._source.get(path)
                     with readable():
-                        face = strict_json.loads(said)
-                        counts.require(face, known[issuer]["days"], replies.Tree(audited.checkpoint, at), before)
+                        face, tree = strict_json.loads(said), replies.Tree(audited.checkpoint, at)
+                        counts.require(face, known[issuer]["days"], tree, before)
+                        self._require_listed(face, tree)
                     self._findings.sampled["activity"] += 1
+                    trouble = None
+                    break
                 except NotProved as error:
                     claim = f"the counts by day of {issuer}: {error}"
-                    self._findings.add(replies.prove_activity(claim, issuer, before, said, audited))
+                    self._accuse(claim, partial(replies.prove_activity, claim, issuer, before, said, audited))
+                    trouble = None
+                    break
                 except (Malformed, NotFetched, NotFound) as error:
-                    if left:
-                        time.sleep(self._pause)
-                        continue
-                    self._findings.miss(f"{path}: {error}")
-                break
+                    trouble = error
+                except Unavailable as error:
+                    self._silent, trouble = self._silent + 1, error
+                    break
+            if trouble is not None:
+                self._findings.miss(f"{path}: {trouble}")
+
+    def _accuse(self, claim: str, prove: Callable[[], Fraud]) -> None:
+        """What shows it may be too large for a file, or not to be had any more."""
+        try:
+            self._findings.add(prove())
+        except StaylogError as error:
+            self._findings.miss(f"{claim}: this could not be shown: {error}")
 
 
 def _require_cursor(face: Mapping[str, Any], events: Sequence[Event]) -> None:
     """There is one if the host has more reviews than are listed."""
     reviews, cursor = sum(event.entry.type == "review" for event in events), face.get("next_cursor")
-    if (reviews > len(face["review_history"])) != isinstance(cursor, str):
+    if not is_cursor(cursor, more=reviews > len(face["review_history"])):
         raise NotProved(CURSOR, f"next_cursor is {brief(cursor)}, and the host has {reviews} reviews")
 
 
@@ -258,13 +368,15 @@ def questions(basis: Basis, draw: Draw) -> list[Question]:
         # So short that there are cursors.
         Question("list", draw.one_of(TEXTS), 1 + draw.below(max(len(reviews) // 2, 1)) % MOST_LIMIT),
         Question("aggregate", draw.one_of(TEXTS)),
-        Question("days", before=_some_day(counts.of_host(basis.events), basis.at, draw)),
     ]
     if events:
         start, count = draw.below(events), 1 + draw.below(MOST_COUNT)
         found.append(Question("page", draw.one_of(TEXTS), start=start, count=count))
     if events <= MOST_FULL:
         found.append(Question("full", draw.one_of(TEXTS), 1 + draw.below(MOST_LIMIT)))
+    # Most who ask name no size.
+    found = [replace(question, sized=bool(draw.below(2))) for question in found]
+    found.append(Question("days", before=_some_day(counts.of_host(basis.events), basis.at, draw)))
     if reviews:
         found.append(Question("review", draw.one_of(TEXTS), review=draw.one_of(reviews)))
     return found
@@ -286,4 +398,4 @@ def following(question: Question, said: bytes | None) -> tuple[Question | None, 
     if cursor is None:
         return None, None
     below = face["review_history"][-1]["index"]
-    return Question("list", question.text, question.limit, below), quote(cursor, safe="")
+    return replace(question, below=below), quote(cursor, safe="")

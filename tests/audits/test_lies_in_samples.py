@@ -3,14 +3,18 @@
 import json
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from audits.audit import Options
 from audits.draws import Draw
+from audits.sampling import SILENT
 from ledger.canon import base64
+from ledger.errors import Unavailable
 from ledger.log.drafts import make_draft
 from tests.audits.bent import Bend, audit, require_clean
 from tests.audits.convicting import DECLARED, convicted, shows
@@ -82,9 +86,9 @@ def another_root(said: Members) -> None:
     said["as_of"]["root"] = base64.encode(bytes(32))
 
 
-def first_event_again(said: Members) -> None:
-    events = said["proof"]["events"]
-    events[0] = {**events[0], "opening": None}
+def without_openings(said: Members) -> None:
+    for event in said["proof"]["events"]:
+        event["opening"] = None
 
 
 def fewer(name: str) -> Change:
@@ -93,6 +97,24 @@ def fewer(name: str) -> Change:
             day[name] = 0
 
     return change
+
+
+def twice(said: Members) -> None:
+    said["days"] = [{**day, "review": 9} for day in said["days"]] + said["days"]
+
+
+def long_ago(said: Members) -> None:
+    said["days"].insert(0, {"date": "1999-01-01", "review": 9})
+
+
+def years_ahead(said: Members) -> None:
+    said["as_of"] = {"size": said["as_of"]["size"] + 1, "root": said["as_of"]["root"], "at": "2999-12-31T00:00:00Z"}
+    said |= {"from": "2998-12-31", "to": "2999-12-31", "days": []}
+
+
+def of_a_tree_that_no_one_signed(said: Members) -> None:
+    said["as_of"]["size"] += 1
+    said["days"].pop()
 
 
 def no_days(said: Members) -> None:
@@ -117,6 +139,7 @@ def proved_elsewhere(said: Members) -> None:
 
 PLAIN, PROVED, AGGREGATE = r"reputation\?.*limit=\d+(&cursor=.*)?$", "proof=full", "proof=aggregate"
 SIZED = r"size=\d+&limit="
+UNSIZED, UNSIZED_PROVED = r"text=\w+&limit=\d+$", r"text=\w+&proof="
 LIES: dict[str, tuple[str, str, Change]] = {
     "an issuer is said to be removed": ("issuers_mismatch", PLAIN, distrusted),
     "an issuer is said to be removed, where a proof is asked for": ("issuers_mismatch", PROVED, distrusted),
@@ -141,7 +164,7 @@ LIES: dict[str, tuple[str, str, Change]] = {
     ),
     "texts are shown where none are asked for": ("history_mismatch", "text=none.*limit", of_every_review("review_text", "Shown.")),
     "other sums, beside the map": ("face_mismatch", AGGREGATE, member("total_reviews", 3)),
-    "a text is kept back in a page": ("opening_missing", "text=all.*proof=page", first_event_again),
+    "a text is kept back in a page": ("opening_missing", "text=all.*proof=page", without_openings),
     "a review without its response": ("review_mismatch", "v1/reviews/", without_later_entries),
     "a review at another level": ("review_mismatch", "v1/reviews/", unlevelled),
     "a review at another place": ("review_mismatch", "v1/reviews/", proved_elsewhere),
@@ -150,6 +173,12 @@ LIES: dict[str, tuple[str, str, Change]] = {
     "a host without days": ("activity_mismatch", "/events", no_days),
     "an issuer's days without unconfirmed reviews": ("activity_mismatch", "/activity", fewer("unconfirmed")),
     "an issuer without days": ("activity_mismatch", "/activity", no_days),
+    "other sums where no size is named": ("face_mismatch", UNSIZED, member("total_reviews", 3)),
+    "a review is left out where no size is named": ("history_mismatch", UNSIZED, without_the_last),
+    "an issuer is left out where no size is named": ("issuers_mismatch", UNSIZED_PROVED, member("issuers", [])),
+    "a cursor without end": ("cursor_mismatch", SIZED, member("next_cursor", "A" * 201)),
+    "a day is counted twice": ("activity_mismatch", "/(events|activity)", twice),
+    "a day that was not asked for": ("activity_mismatch", "/(events|activity)", long_ago),
     "counts of long ago": ("activity_mismatch", "/(events|activity)", sooner),
 }  # fmt: skip
 KINDS = {"activity_mismatch": ("reply", "activity")}
@@ -193,6 +222,98 @@ def test_another_page_than_the_one_asked_for_is_found(busy: Forger) -> None:
         return busy.get(path.replace(asked[0], f"proof=page&from={int(asked[1]) + (1 if asked[1] == '0' else -1)}"))
 
     assert {code for code, _ in convicted(audit(drawn_for(busy, "proof=page"), bend))} == {"events_mismatch"}
+
+
+@pytest.mark.parametrize("change", [years_ahead, of_a_tree_that_no_one_signed])
+def test_counts_of_a_tree_that_the_log_does_not_list_are_not_taken(busy: Forger, change: Change) -> None:
+    """Of a newer tree the last days may be others: so the log must have signed it, and its time is near ours."""
+    pattern = r"/(events|activity)$"
+    found = audit(drawn_for(busy, "v1/hosts/.*/events$"), lying(busy, pattern, change))
+    assert (found.verdict, found.sampled["activity"]) == ("incomplete", 0) or found.sampled["days"] < 2
+    assert any("the counts are of" in each for each in found.unchecked)
+
+
+def test_a_fork_that_one_answer_shows_convicts(busy: Forger) -> None:
+    """The review is the same in both histories."""
+    other = deepcopy(busy)
+    busy.add(Writer(2).policy())
+    other.add(Writer(3).policy())
+    for forger in (busy, other):
+        forger.head()
+    found = audit(busy, lambda path: other.get(path) if path.startswith("v1/reviews/") else None)
+    assert {code for code, _ in convicted(found)} == {"log_forked"}
+
+
+def test_a_fork_beyond_the_audited_checkpoint_is_kept_for_the_next_audit(busy: Forger, tmp_path: Path) -> None:
+    other = deepcopy(busy)
+    other.add(Writer(3).policy())
+    other.head()
+    found = audit(busy, lambda path: other.get(path) if path.startswith("v1/reviews/") else None, tmp_path)
+    assert found.found == []
+    busy.add(Writer(2).policy())
+    busy.head()
+    assert {code for code, _ in convicted(audit(busy, state=tmp_path))} == {"log_forked"}
+
+
+@pytest.mark.parametrize("pattern", [UNSIZED, UNSIZED_PROVED, "v1/reviews", "/events", "/activity"])
+def test_a_log_that_grows_while_it_is_asked_is_not_accused(busy: Forger, pattern: str) -> None:
+    drawn_for(busy, pattern)
+
+    def bend(path: str) -> bytes | None:
+        if re.search(pattern, path):
+            busy.clock.forward(hours=30)
+            busy.add(make_draft("issuer", {**TRUST, "action": "removed"}))
+            busy.add(make_draft("issuer", TRUST))
+            busy.add(Writer(busy.size).review())
+            busy.head()
+        return None
+
+    require_clean(audit(busy, bend))
+
+
+def test_answers_without_a_size_may_lag_behind_for_a_moment(busy: Forger) -> None:
+    """As of a cache, or of a process that has not seen the newest checkpoint yet."""
+    drawn_for(busy, UNSIZED)
+    size, left = busy.size, [2]
+    busy.clock.forward(days=2)
+    busy.add(Writer(5).check())
+    busy.head()
+    drawn_for(busy, UNSIZED)
+
+    def bend(path: str) -> bytes | None:
+        if re.search(UNSIZED, path) and left[0]:
+            left[0] -= 1
+            return busy.get(f"{path}&size={size}")
+        return None
+
+    require_clean(audit(busy, bend))
+
+
+def test_what_is_not_to_be_reached_hides_no_other_lie(busy: Forger) -> None:
+    def bend(path: str) -> bytes | None:
+        if "proof=aggregate" in path:
+            raise Unavailable("ledger_unreachable", "it answers 503")
+        return lying(busy, "/activity", no_days)(path)
+
+    found = audit(busy, bend)
+    assert convicted(found) == [("activity_mismatch", None)]
+    assert any("proof=aggregate" in each for each in found.unchecked)
+
+
+def test_who_never_answers_is_not_asked_for_ever(busy: Forger) -> None:
+    paths: list[str] = []
+
+    def bend(path: str) -> bytes | None:
+        if "v1/" in path and ("text=" not in path or "proof=aggregate" in path) and not path.endswith("reputation"):
+            paths.append(path)
+            if "checkpoints" not in path and "openings" not in path:
+                raise Unavailable("ledger_unreachable", "it answers 503")
+        return None
+
+    found = audit(busy, bend)
+    assert len([path for path in paths if "checkpoints" not in path and "openings" not in path]) == SILENT
+    assert found.verdict == "incomplete"
+    assert any("not to be reached" in each for each in found.unchecked)
 
 
 def test_a_checkpoint_fixes_the_questions_that_are_drawn(busy: Forger) -> None:
