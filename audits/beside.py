@@ -1,6 +1,7 @@
 """What is served beside the entries of a log, held against the replayed tree: checkpoints, tiles, texts, answers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nsmallest
@@ -232,7 +233,11 @@ def ask(
         if earlier is None or earlier.bare is None:
             unsettled = bare
         elif not is_of_some_moment(earlier.bare, answers, since, BARE, sampler.at_moment(basis, earlier.statuses)):
-            # Once it may have come from a process that lags behind, and is of a moment before.
+            # Once it may have come from a process that lags behind, or a cache, and is of a moment before.
+            if not doubts:
+                sampler.outwait_caches()
+                with suppress(StaylogError):
+                    bare = read_bare(source, host)
             unsettled, doubts = bare, doubts + 1
         if doubts == DOUBTS:
             what = f"the answer to who asks for nothing in particular about {host}"

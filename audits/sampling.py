@@ -206,9 +206,14 @@ class Sampler:
         last time it is of the audited checkpoint, or newer, for certain."""
         for number in range(PATIENCE):
             if number:
-                cached = self._began + CACHED * self._pause - time.monotonic() if of_newest else 0
-                time.sleep(max(self._pause, cached if number == PATIENCE - 1 else 0))
+                time.sleep(self._pause)
+            if of_newest and number == PATIENCE - 1:
+                self.outwait_caches()
             yield
+
+    def outwait_caches(self) -> None:
+        """From then on what a cache answers is of the audited checkpoint, or newer."""
+        time.sleep(max(self._began + CACHED * self._pause - time.monotonic(), 0))
 
     def _wrong(
         self, question: Question, said: bytes, basis: Basis, audited: Audited, parts: set[Part]

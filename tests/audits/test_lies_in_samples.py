@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from hashlib import sha256
@@ -10,16 +11,18 @@ from typing import Any
 
 import pytest
 
-from audits.audit import Options
+from audits.audit import Audit, Options
 from audits.draws import Draw
 from audits.sampling import SILENT
+from audits.state import opened
 from ledger.canon import base64
 from ledger.errors import Unavailable
 from ledger.log.drafts import make_draft
-from tests.audits.bent import Bend, audit, require_clean
+from tests.audits.bent import Bend, Bent, audit, require_clean
 from tests.audits.convicting import DECLARED, convicted, shows
 from tests.audits.forger import TRUST, VOUCHER, Forger
 from tests.running import HOST, OTHER, Writer
+from tests.world import LOG
 
 REPUTATION = f"v1/hosts/{HOST}/reputation"
 Members = dict[str, Any]
@@ -287,6 +290,26 @@ def test_answers_without_a_size_may_lag_behind_for_a_moment(busy: Forger) -> Non
         return None
 
     require_clean(audit(busy, bend))
+
+
+def test_a_bare_answer_may_come_from_a_cache(busy: Forger) -> None:
+    """It may be as old as the service lets caches keep it; an audit waits that long before it counts as wrong."""
+    old = busy.get(REPUTATION)
+    busy.add(Writer(5).review())
+    busy.head()
+    pause, began = 0.01, time.monotonic()
+
+    def cached(path: str) -> bytes | None:
+        return old if path == REPUTATION and time.monotonic() < began + 25 * pause else None
+
+    with opened(None, LOG) as state:
+        checking = Audit(Bent(busy, cached), LOG, state, Options(), clock=busy.clock, pause=pause)
+        checking.run()
+    require_clean(checking.findings)
+    # One that stays old is wrong.
+    assert {code for code, _ in convicted(audit(busy, lambda path: old if path == REPUTATION else None))} == {
+        "face_mismatch"
+    }
 
 
 def test_what_is_not_to_be_reached_hides_no_other_lie(busy: Forger) -> None:
