@@ -138,6 +138,7 @@ def _show(result: dict[str, Any], state: Path | None) -> None:
         tell(console, "finding", "red", [f"{finding['code']}, {finding['proof']}: {finding['claim']}{times}"])
         tell(console, "", "dim", [str(finding["file"])])
     tell(console, "unchecked", "yellow", result["unchecked"])
+    tell(console, "never", "dim", result["never"])
     if result["findings"]:
         console.print("Each file can be checked by anyone: staylog audit check-fraud FILE --key VKEY", soft_wrap=True)
     elif state is None:

@@ -60,6 +60,14 @@ def test_trusted_proxies_are_networks(tmp_path: Path) -> None:
     assert is_empty(Settings.of(tmp_path / "data"))
 
 
+def test_proxies_that_let_any_client_claim_any_address_are_warned_of(tmp_path: Path) -> None:
+    # It ends before it serves, since a new log needs a name.
+    for proxies in ("0.0.0.0/0", "::ffff:0.0.0.0/96", "10.0.0.0/8, 0.0.0.0/0"):
+        done = serve(tmp_path / "data", "--host", "0.0.0.0", "--trusted-proxies", proxies)
+        assert "trusted proxies include 0.0.0.0/0" in done.output
+    assert "warning" not in serve(tmp_path / "data", "--host", "0.0.0.0", "--trusted-proxies", "10.0.0.0/8").output
+
+
 @pytest.mark.parametrize(
     ("arguments", "header", "most"),
     [([], "198.51.100.1", 11), (["--no-limits"], "198.51.100.1", 99), (["--trusted-proxies", "127.0.0.0/8"], None, 99)],

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from nacl.signing import SigningKey
 
+from audits.result import NEVER
 from audits.state import FILE
 from ledger.cli import main
 from ledger.log.checkpoint import Checkpoint, sign_checkpoint
@@ -121,6 +122,7 @@ class TestRuns:
         assert ran.exit_code == 0
         assert f"{LOG.name}: clean" in ran.stdout
         assert "map heads: each derived again" in ran.stdout
+        assert all(each in ran.stdout for each in NEVER)
         assert "With --state DIR" in ran.stdout
         assert ran.stderr == ""
 

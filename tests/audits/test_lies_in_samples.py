@@ -13,6 +13,8 @@ import pytest
 
 from audits.audit import Audit, Options
 from audits.draws import Draw
+from audits.page import render
+from audits.result import NEVER, SAMPLED
 from audits.sampling import SILENT
 from audits.state import opened
 from ledger.canon import base64
@@ -228,12 +230,47 @@ def test_another_page_than_the_one_asked_for_is_found(busy: Forger) -> None:
 
 
 @pytest.mark.parametrize("change", [years_ahead, of_a_tree_that_no_one_signed])
-def test_counts_of_a_tree_that_the_log_does_not_list_are_not_taken(busy: Forger, change: Change) -> None:
+@pytest.mark.parametrize(("resource", "kind"), [("events", "days"), ("activity", "activity")])
+def test_counts_of_a_tree_that_the_log_does_not_list_are_not_taken(
+    busy: Forger, resource: str, kind: str, change: Change
+) -> None:
     """Of a newer tree the last days may be others: so the log must have signed it, and its time is near ours."""
-    pattern = r"/(events|activity)$"
-    found = audit(drawn_for(busy, "v1/hosts/.*/events$"), lying(busy, pattern, change))
-    assert (found.verdict, found.sampled["activity"]) == ("incomplete", 0) or found.sampled["days"] < 2
-    assert any("the counts are of" in each for each in found.unchecked)
+    # Counts before a date must be of the days before that date, which no claim about the tree changes.
+    busy = drawn_for(busy, rf"{HOST}/events$")
+    while not any(path.endswith("/activity") for path in asked_of(busy)):
+        busy.head()
+        busy = drawn_for(busy, rf"{HOST}/events$")
+    found = audit(busy, lying(busy, rf"({HOST}|issuers/.*)/{resource}$", change))
+    assert (found.verdict, found.found) == ("incomplete", [])
+    assert [each for each in found.unchecked if f"/{resource}: the counts are of" in each] == found.unchecked
+    assert found.sampled[kind] == len([path for path in asked_of(busy) if resource in path]) - 1
+
+
+def test_the_result_says_what_was_asked_and_what_is_never_compared(busy: Forger) -> None:
+    paths: list[str] = []
+
+    def noted(path: str) -> bytes | None:
+        paths.append(path)
+        return None
+
+    with opened(None, LOG) as state:
+        result = Audit(Bent(busy, noted), LOG, state, Options(), clock=busy.clock, pause=0).run()
+    asked = {
+        "list": r"text=\w+&(size=\d+&)?limit=",
+        "full": r"text=\w+&(size=\d+&)?proof=full",
+        "aggregate": "proof=aggregate",
+        "page": "proof=page",
+        "review": "v1/reviews",
+        "days": "/events",
+        "activity": "/activity",
+    }
+    counts = {kind: sum(bool(re.search(pattern, path)) for path in paths) for kind, pattern in asked.items()}
+    # Of each host one list and one full answer are always asked for.
+    assert result["sampled"] == {**counts, "list": counts["list"] - 2, "full": counts["full"] - 2}
+    for kind, count in result["sampled"].items():
+        assert f"{count} {SAMPLED[kind]}" in result["checked"]
+    assert result["never"] == NEVER
+    assert "What an audit never compares" in render(result)
 
 
 def test_a_fork_that_one_answer_shows_convicts(busy: Forger) -> None:

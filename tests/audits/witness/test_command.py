@@ -95,6 +95,8 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
     assert "(file_unwritable)" in refused("init", "--data", tmp_path / "file" / "below", "--name", NAME)
     with closing(Witness(data)):
         assert "another process witnesses there" in refused("serve", "--data", data, "--port", "0")
+        everything = refused("serve", "--data", data, "--port", "0", "--trusted-proxies", "::ffff:0:0/96")
+        assert "trusted proxies include 0.0.0.0/0" in everything
     with serving("--data", data) as (url, _):
         port = url.rpartition(":")[2]
         assert "cannot listen" in refused("serve", "--data", tmp_path / "second", "--name", "b.example", "--port", port)
