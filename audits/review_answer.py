@@ -32,9 +32,10 @@ def require_review(
     [index] = [event.index for event in basis.events if event.entry.members.get("review_id") == review_id
                and event.entry.type == "review"]  # fmt: skip
     about = [event for event in basis.shown(text) if event.entry.members.get("review", event.index) == index]
-    if size <= index:
-        raise Malformed("wrong_size", f"it is of {size} entries; the review stands at {index}")
-    known = [(event.index, event.entry.data) for event in about if event.index < size]
+    if size < basis.size:
+        # Else what came last about the review could be hidden behind an older checkpoint.
+        raise Malformed("wrong_size", f"it is of {size} entries; {basis.size} were published before")
+    known = [(event.index, event.entry.data) for event in about]
     if [(each.index, each.entry.data) for each in listed[: len(known)]] != known:
         raise NotProved(CODE, f"the entries about {review_id} are {[each for each, _ in known]}, others are shown")
     for each in listed[len(known) :]:

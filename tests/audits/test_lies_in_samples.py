@@ -20,9 +20,10 @@ from audits.state import opened
 from ledger.canon import base64
 from ledger.errors import Unavailable
 from ledger.log.drafts import make_draft
+from ledger.log.sequencer import Integrated
 from tests.audits.bent import Bend, Bent, audit, require_clean
 from tests.audits.convicting import DECLARED, convicted, shows
-from tests.audits.forger import TRUST, VOUCHER, Forger
+from tests.audits.forger import _NOWHERE, TRUST, VOUCHER, Forger
 from tests.running import HOST, OTHER, Writer
 from tests.world import LOG
 
@@ -244,6 +245,23 @@ def test_counts_of_a_tree_that_the_log_does_not_list_are_not_taken(
     assert (found.verdict, found.found) == ("incomplete", [])
     assert [each for each in found.unchecked if f"/{resource}: the counts are of" in each] == found.unchecked
     assert found.sampled[kind] == len([path for path in asked_of(busy) if resource in path]) - 1
+
+
+def test_a_review_by_an_older_checkpoint_is_not_taken(busy: Forger) -> None:
+    """Else the response or upgrade that came last could be kept from readers."""
+    older = busy.size
+    for review in [each for each in busy._told().events(HOST) if each.entry.type == "review"]:
+        about = Integrated(review.index, review.entry, _NOWHERE, repeated=False)
+        busy.add(Writer(review.index).redaction(about, "response"))
+    busy.head()
+
+    def bend(path: str) -> bytes | None:
+        asked = re.fullmatch(r"v1/reviews/(.*)\?text=(.*)", path)
+        return json.dumps(busy._told(older).review(asked[1], {"text": asked[2]})).encode() if asked else None
+
+    found = audit(busy, bend)
+    assert (found.verdict, found.sampled["review"]) == ("incomplete", 0)
+    assert all(f"it is of {older} entries" in each for each in found.unchecked)
 
 
 def test_the_result_says_what_was_asked_and_what_is_never_compared(busy: Forger) -> None:
