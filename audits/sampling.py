@@ -223,6 +223,8 @@ class Sampler:
             judge(question, said, basis, self._log, parts)
             if question.kind == "days":
                 self._require_listed(strict_json.loads(said), basis)
+            elif question.kind in ("list", "full", "aggregate", "page"):
+                _require_all(strict_json.loads(said))
         except Malformed as error:
             return error
         except NotProved as error:
@@ -355,6 +357,12 @@ class Sampler:
             self._findings.add(prove())
         except StaylogError as error:
             self._findings.miss(f"{claim}: this could not be shown: {error}")
+
+
+def _require_all(face: Mapping[str, Any]) -> None:
+    """Members that follow from other entries are there. Raises Malformed."""
+    if missing := lacking(face):
+        raise Malformed("answer_malformed", f"it does not have {', '.join(missing)}")
 
 
 def _require_cursor(face: Mapping[str, Any], events: Sequence[Event]) -> None:

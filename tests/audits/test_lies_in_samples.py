@@ -444,6 +444,13 @@ def test_members_that_a_service_leaves_out_are_said_to_be_missing(busy: Forger) 
     assert any("issuer_status" in each for each in found.unchecked)
 
 
+@pytest.mark.parametrize("pattern", ["proof=aggregate", "proof=page", UNSIZED])
+def test_members_that_a_drawn_answer_leaves_out_are_said_to_be_missing(busy: Forger, pattern: str) -> None:
+    found = audit(drawn_for(busy, pattern), lying(busy, pattern, lambda said: said.pop("issuers")))
+    assert (found.found, found.verdict) == ([], "incomplete")
+    assert all(re.search(pattern, each.split(": ")[0]) and "issuers" in each for each in found.unchecked)
+
+
 @pytest.mark.parametrize("pattern", ["/events", "/activity", "v1/reviews", "aggregate", "proof=page"])
 @pytest.mark.parametrize("said", [b"", b"{", b"[]", b"{}", b'{"days":7}', b"null", b'{"entries":[1],"checkpoint":"x"}'])
 def test_unreadable_answers_are_reported_and_break_nothing(busy: Forger, pattern: str, said: bytes) -> None:
