@@ -11,7 +11,7 @@ IDENTITY: dict[str, tuple[int, str, str]] = {
         "Repeated member",
         "A member appears twice in one object. Readers differ in which one they take, so neither is taken.",
     ),
-    "too_deep": (400, "Nested too deeply", "Objects and lists may stand in each other 16 levels deep."),
+    "too_deep": (400, "Nested too deeply", "Objects and lists may stand in each other 14 levels deep."),
     "not_utf8": (
         400,
         "Not UTF-8",

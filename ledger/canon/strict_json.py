@@ -13,19 +13,20 @@ MAX_DEPTH = 16
 MAX_INTEGER = 2**53 - 1
 
 
-def loads(data: bytes | str) -> Any:
-    """The value of one JSON text in UTF-8, or BadJSON with the code that says why not."""
+def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
+    """The value of one JSON text in UTF-8, nested at most `max_depth` levels. Raises BadJSON with the code that says
+    why not."""
     text = _decode(data)
     try:
         value = _DECODER.decode(text)
     except BadJSON:
         raise
     except RecursionError:
-        raise BadJSON("too_deep", f"nested deeper than {MAX_DEPTH} levels") from None
+        raise BadJSON("too_deep", f"nested deeper than {max_depth} levels") from None
     except ValueError as error:
         raise BadJSON("malformed_json", f"not JSON: {error}") from None
-    if isinstance(value, dict | list) and text.count("[") + text.count("{") > MAX_DEPTH:
-        _check_depth(value)
+    if isinstance(value, dict | list) and text.count("[") + text.count("{") > max_depth:
+        _check_depth(value, max_depth)
     # The decoder pairs surrogate escapes; one that is left alone is no character and no UTF-8.
     if "\\u" in text:
         _refuse_lone_surrogates(value)
@@ -42,14 +43,14 @@ def _decode(data: bytes | str) -> str:
     return text
 
 
-def _check_depth(value: Any) -> None:
+def _check_depth(value: Any, most: int) -> None:
     containers = [value]
-    for _ in range(MAX_DEPTH):
+    for _ in range(most):
         children = [child for item in containers for child in (item.values() if isinstance(item, dict) else item)]
         containers = [child for child in children if isinstance(child, dict | list)]
         if not containers:
             return
-    raise BadJSON("too_deep", f"nested deeper than {MAX_DEPTH} levels")
+    raise BadJSON("too_deep", f"nested deeper than {most} levels")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

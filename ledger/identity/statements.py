@@ -11,7 +11,7 @@ from typing import Any
 
 from nacl.signing import SigningKey
 
-from ledger.canon import did, proofs
+from ledger.canon import did, proofs, strict_json
 from ledger.canon.times import check_date, format_time, parse_moment
 from ledger.errors import BadDID, BadForm, NotAccepted
 from ledger.identity.did import Keys, Resolver
@@ -20,6 +20,8 @@ from ledger.identity.forms import PROOF_CODES, Fault, faults, listed, told
 # How old a statement may be when it arrives, and how far clocks may be apart.
 WINDOW = timedelta(minutes=5)
 MAX_BYTES = 256 * 1024
+# A claim stands in a receipt, and that in the answer about a submission: this far from what JSON may nest.
+MAX_DEPTH = strict_json.MAX_DEPTH - 2
 
 _SCHEMA = "statements.v1.json"
 # Documents inside of statements: they have verdicts and codes of their own.
@@ -97,6 +99,11 @@ class Signed:
 def speaker_of(body: Mapping[str, Any], kind: str) -> str | None:
     """Who must have signed a body that has the form of its kind; None where it does not say."""
     return KINDS[kind].speaker(body)
+
+
+def parse(data: bytes) -> Any:
+    """The JSON value of what is sent as a statement. Raises BadJSON when it is none, or nests more than 14 levels."""
+    return strict_json.loads(data, max_depth=MAX_DEPTH)
 
 
 def check(body: Any, kind: str) -> None:

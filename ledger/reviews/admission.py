@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import jcs, strict_json
+from ledger.canon import jcs
 from ledger.errors import Done, NotAccepted, Outdated, Unavailable
 from ledger.identity import statements
 from ledger.identity.credentials import Chosen
@@ -99,7 +99,7 @@ async def submit(desk: Desk, data: bytes) -> Accepted | Waiting:
 
 def _read(data: bytes) -> tuple[dict[str, Any], Chosen]:
     """The body, and the proof of the credential in it: form, and everything that is plain from the body alone."""
-    body: dict[str, Any] = strict_json.loads(data)
+    body: dict[str, Any] = statements.parse(data)
     statements.check(body, KIND)
     evidence.check_form(body.get("booking_evidence"))
     return body, guests.check(body, KIND, body["host_did"])

@@ -75,7 +75,7 @@ def _read(attestation: bytes, document: bytes) -> dict[str, Any]:
         raise BadForm("too_large", f"the attestation has more than {statements.MAX_BYTES // 1024} KiB")
     if len(document) > MAX_DOCUMENT:
         raise BadForm("too_large", f"the document has more than {MAX_DOCUMENT // 1024 // 1024} MiB")
-    body: dict[str, Any] = strict_json.loads(attestation)
+    body: dict[str, Any] = statements.parse(attestation)
     statements.check(body, KIND)
     if "guest_statement" in body:
         _check_consent(body)

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import base64, jcs, strict_json
+from ledger.canon import base64, jcs
 from ledger.identity import statements
 from ledger.log.hostmap import map_key
 from ledger.reviews.desk import Desk, counted
@@ -41,7 +41,7 @@ class Item:
 async def collect(desk: Desk, data: bytes) -> list[Item]:
     """What is there for a host, once what it acknowledges is erased."""
     with counted("feedback"):
-        body: Any = strict_json.loads(data)
+        body: Any = statements.parse(data)
         statements.check(body, KIND)
         host = statements.claimed(body, KIND, domain=desk.domain, now=desk.clock())
         keys = await desk.asked(desk.dids.host(host))

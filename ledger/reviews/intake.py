@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ledger.canon import strict_json
 from ledger.errors import BadForm
+from ledger.identity import statements
 from ledger.reviews import claims, notices
 from ledger.reviews.claims import Claimed
 from ledger.reviews.desk import Desk
@@ -12,7 +12,7 @@ from ledger.reviews.pending import Waiting
 
 
 async def take_booking(desk: Desk, data: bytes) -> Noticed | Claimed | Waiting:
-    body: Any = strict_json.loads(data)
+    body: Any = statements.parse(data)
     kind = body.get("type") if isinstance(body, dict) else None
     if kind == claims.KIND:
         return await claims.submit(desk, body)

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import strict_json
 from ledger.canon.times import parse_time
 from ledger.errors import BadForm, BrokenRule, Done, NotAccepted, NotYet
 from ledger.identity import statements
@@ -49,7 +48,7 @@ async def respond(desk: Desk, review_id: str, data: bytes) -> Accepted:
 
 
 def _read(data: bytes, review_id: str) -> dict[str, Any]:
-    body: dict[str, Any] = strict_json.loads(data)
+    body: dict[str, Any] = statements.parse(data)
     statements.check(body, KIND)
     if body["review_id"] != review_id:
         message = f"the response is to {body['review_id']}, and was sent to {review_id}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger import metrics
-from ledger.canon import did, strict_json
+from ledger.canon import did
 from ledger.errors import BadForm, BrokenRule, Done, NotAccepted
 from ledger.identity import statements
 from ledger.log.drafts import Author, Draft, make_draft
@@ -52,7 +52,7 @@ async def supplement(desk: Desk, review_id: str, data: bytes) -> Accepted:
 
 
 def _read(data: bytes, review_id: str) -> dict[str, Any]:
-    body: dict[str, Any] = strict_json.loads(data)
+    body: dict[str, Any] = statements.parse(data)
     statements.check(body, KIND)
     if body["review_id"] != review_id:
         message = f"the evidence is for {body['review_id']}, and was sent to {review_id}"

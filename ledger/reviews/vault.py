@@ -18,7 +18,7 @@ from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
 from ledger.canon import jcs, strict_json
-from ledger.errors import NotStored
+from ledger.errors import BadJSON, NotStored
 from ledger.identity.guestref import prefixed
 
 # An outcome, an answer or notice of a host, and whatever has a credential of a guest in it.
@@ -39,7 +39,7 @@ class Vault:
     def open(self, purpose: str, sealed: bytes, *bound: bytes) -> Any:
         try:
             return strict_json.loads(self._box(purpose, bound).decrypt(bytes(sealed)))
-        except (CryptoError, ValueError):
+        except (CryptoError, ValueError, BadJSON):
             raise NotStored(
                 f"a sealed {purpose} does not open: the key file is another one, or it is damaged"
             ) from None

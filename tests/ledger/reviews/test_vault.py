@@ -64,3 +64,11 @@ def test_lengths_tell_little() -> None:
 def test_the_secret_is_not_shown() -> None:
     assert "secret" not in repr(vault())
     assert str(SECRET) not in repr(vault())
+
+
+def test_what_is_nested_too_deeply_to_be_read_is_refused_as_damaged() -> None:
+    inner: Any = 1
+    for _ in range(17):
+        inner = [inner]
+    with pytest.raises(NotStored):
+        vault().open("booking", vault().seal("booking", inner))
