@@ -83,7 +83,7 @@ class _Check:
     def __init__(self, entry: Entry, opened: Opened) -> None:
         self.entry, self.members = entry, entry.members
         self.opened, self.signed = opened, opened.statement
-        self.speakers = Speakers(opened.keys_seen)
+        self.speakers = Speakers(opened.keys_seen, opened.statement)
 
     def review(self) -> None:
         guest = self.speakers.require_guest(self.signed, "the submission")

@@ -33,11 +33,13 @@ def as_object(value: Any, what: str) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Speakers:
-    """Checks signatures one by one, and keeps what they showed. `keys_seen` are the multikeys that a receipt names, by
-    verification method: those of did:web that the ledger saw. `wrong` are the signatures that do not hold under these:
-    a receipt that contradicts itself, and no difference between entry and statement."""
+    """Checks signatures one by one, and keeps what they showed. `statement` is the one that the receipt is of, and
+    `keys_seen` are the multikeys that the receipt names, by verification method: those of did:web that the ledger saw.
+    `wrong` is a signature of the statement that does not hold under these: a receipt that contradicts itself, and no
+    difference between entry and statement."""
 
     keys_seen: Mapping[str, str]
+    statement: Mapping[str, Any]
     proved: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -86,13 +88,27 @@ class Speakers:
             )
             return
         try:
-            _verify(said, multikey.decode(seen))
+            key = multikey.decode(seen)
         except StaylogError:
-            self.wrong.append(f"the signature of {what} does not hold under {seen[:60]}, which the receipt names")
+            self.wrong.append(f"the receipt names {seen[:60]!r} as a key, and it is none")
+            return
+        try:
+            _verify(said, key)
+        except StaylogError:
+            self._note_other(said, what, speaker, seen)
             return
         self.proved.append(f"the key {seen} signed {what}{domain}")
         self.not_checked.append(
             f"that {seen} was the key {method}: not checked, the ledger saw it in a document on the web"
+        )
+
+    def _note_other(self, said: Mapping[str, Any], what: str, speaker: str, seen: str) -> None:
+        """A claim is older than the review that rests on it: another key may have had this name then."""
+        if said is self.statement:
+            self.wrong.append(f"the signature of {what} does not hold under {seen}, which the receipt names")
+            return
+        self.not_checked.append(
+            f"that {speaker} signed {what}: not checked, {seen} of the receipt did not, and may be a newer key"
         )
 
 

@@ -25,6 +25,7 @@ REVIEW_ID = "rev-" + "b" * 25 + "a"
 SALT, TEXT_SALT = bytes(range(32)), bytes(range(32, 64))
 WEB_HOST = Speaker(61, "did:web:cottage.example")
 WEB_GUEST = Speaker(62, "did:web:ada.example")
+OLDER_KEY = Speaker(65, WEB_GUEST.did, f"#{WEB_GUEST.multikey}")
 JWK = {"kty": "OKP", "crv": "Ed25519", "x": urlsafe_b64encode(Speaker(63).public).rstrip(b"=").decode()}
 JWK_GUEST = Speaker(63, f"did:jwk:{urlsafe_b64encode(jcs.dumps(JWK)).rstrip(b'=').decode()}", "#0")
 Members = dict[str, Any]
@@ -185,6 +186,10 @@ def _web() -> Iterator[Bound]:
         yield Bound(f"a guest with a domain, {name}", receipt("review", entered(guest), guest, **more), guest)
         yield Bound(f"a host with a domain, {name}", receipt("review", entered(host), host, **more), host)
         yield Bound(f"its response, {name}", receipt("response", dict(members), answered, **more), answered)
+    said, booking = review(WEB_GUEST, HOST, booking_evidence=None), claim(HOST, OLDER_KEY)
+    rests = entered(said, evidence={"booking": "booking_claim"})
+    name = "a guest with a domain, on a claim by another key"
+    yield Bound(name, receipt("review", rests, said, booking, **seen(WEB_GUEST)), said)
 
 
 def honest() -> list[Bound]:

@@ -361,3 +361,11 @@ def test_an_opening_for_no_text_shows_nothing() -> None:
     with pytest.raises(StaylogError) as refused:
         follow(entry, opened)
     assert refused.value.code == "opening_unexpected"
+
+
+def test_a_claim_by_another_key_of_this_name_is_not_checked() -> None:
+    """It is older than the review that rests on it."""
+    [case] = [case for case in HONEST if "on a claim by another key" in case.name]
+    report = verify_receipt(encoded(case.receipt), LOG, submission=encoded(case.signed))
+    assert [line for line in report.not_proved if "BookingClaim" in line and "may be a newer key" in line]
+    assert [line for line in standalone(case) if "not checked that did:web:ada.example signed the BookingClaim" in line]

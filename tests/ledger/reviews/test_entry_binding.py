@@ -106,6 +106,21 @@ def test_a_guest_and_a_host_with_domains(connected: Reviewing, neighbourhood: Ne
     assert connected.submit(body).receipt == receipt
 
 
+def test_a_claim_by_a_key_that_the_domain_has_no_more(hosted: Hosted) -> None:
+    """The receipt names the key of the review. That the older claim is signed by another of this name is no lie."""
+    newer = Speaker(79, WEB_GUEST.did, "#mine")
+    address = "https://ada.example/.well-known/did.json"
+    hosted.outside.put(address, did_document(WEB_GUEST), cache_control="no-store")
+    hosted.site.book(WEB_GUEST)
+    moved(hosted, claim(hosted.site.speaker, WEB_GUEST))
+    hosted.outside.put(address, did_document(newer), cache_control="no-store")
+    body = hosted.review(newer)
+    taken: Any = hosted.take(body)
+    assert taken.receipt["keys_seen"][newer.method] == newer.multikey
+    assert taken.receipt["booking"]["type"] == "BookingClaim"
+    assert len(bound(hosted.reviewing, taken.receipt, body)) == 2
+
+
 @pytest.mark.parametrize("agreed", [False, True])
 def test_an_import(connected: Reviewing, neighbourhood: Neighbourhood, agreed: bool) -> None:
     reviewing = attesting.attesting_ledger(connected, neighbourhood)
