@@ -12,7 +12,7 @@ keys of a did:web are on the web: what only these could show is listed as not ch
 import argparse
 import json
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64encode
 from decimal import Decimal
 from pathlib import Path
 
@@ -33,13 +33,14 @@ KINDS = {"ReviewSubmission": "review", "CrossPlatformReview": "review", "HostRes
          "EvidenceSupplement": "upgrade"}
 RESTS_ON = {"none": [None], "stay_receipt": [None], "booking_notice": ["BookingNotice"],
             "booking_claim": ["BookingClaim"], "callback": ["BookingVerification", "BookingNotice"]}  # or a late notice
+NONE_HELD = "the entry rests on a stay_receipt, and the submission holds none"
+OFFLINE = ("did:key:", "did:jwk:")  # these have their key in their name
 need, sha = base.need, base.sha
 
 def number(value):
     """As JavaScript writes it (RFC 8785, section 3.2.2.3)."""
     value, plain = int(value) if value % 1 == 0 else value, value == 0 or 1e-6 <= abs(value) < 1e21
     return format(Decimal(repr(value)), "f") if plain else re.sub("e([+-])0", r"e\1", repr(float(value)))
-
 def canonical(value):
     """Canonical JSON (RFC 8785): names in the order of their UTF-16 code units."""
     if isinstance(value, dict):
@@ -50,7 +51,6 @@ def canonical(value):
     return number(value) if type(value) in (int, float) else json.dumps(value, ensure_ascii=False)
 def equal(one, other):
     return canonical(one) == canonical(other)
-
 def unbase58(text, size):
     """The bytes behind the z of base58btc, of a known length."""
     need(isinstance(text, str) and re.fullmatch(f"z[{ALPHABET}]*", text), f"not z and base58: {str(text)[:80]}")
@@ -58,17 +58,13 @@ def unbase58(text, size):
     data = bytes(len(text[1:]) - len(text[1:].lstrip("1"))) + value.to_bytes((value.bit_length() + 7) // 8)
     need(len(data) == size, f"not {size} bytes of base58: {text[:80]}")
     return data
-
 def unbase64url(text):
-    data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    need(urlsafe_b64encode(data).rstrip(b"=").decode() == text, f"base64url in another spelling: {text[:80]}")
-    return data
-
+    need(not {*text} & {*"+/="}, f"not base64url without padding: {text[:80]}")
+    return base.unbase64(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4))
 def ed25519(key):
     good = len(key) == 34 and key[:2] == b"\xed\x01" and bindings.crypto_core_ed25519_is_valid_point(key[2:])
     need(good, "not an Ed25519 key that binds its owner")
     return key[2:]
-
 def key_in(did):
     """The name of the key that a did:key or did:jwk carries, and the key."""
     need(len(did) <= 256, "a DID has at most 256 bytes")
@@ -79,7 +75,6 @@ def key_in(did):
     good = good and jwk.get("alg", "EdDSA") in ("EdDSA", "Ed25519") and "verify" in jwk.get("key_ops", ["verify"])
     need(good and "d" not in jwk and isinstance(jwk.get("key_ops", []), list), f"not for Ed25519 signatures: {did}")
     return f"{did}#0", ed25519(b"\xed\x01" + unbase64url(jwk["x"]))
-
 def holds(said, key):
     """Whether a Data Integrity proof (eddsa-jcs-2022) is by this key."""
     proof, bare = said["proof"], {name: value for name, value in said.items() if name != "proof"}
@@ -88,10 +83,9 @@ def holds(said, key):
     options = {name: value for name, value in proof.items() if name != "proofValue"}
     message = sha(canonical(options).encode()) + sha(canonical(bare).encode())
     try:
-        signing.VerifyKey(key).verify(message, unbase58(proof.get("proofValue"), 64))
+        return bool(signing.VerifyKey(key).verify(message, unbase58(proof.get("proofValue"), 64)))
     except (exceptions.BadSignatureError, base.Wrong):
         return False
-    return True
 
 class Check:
     """One entry and the statement that it commits to. `lines` are what was found, to be printed."""
@@ -110,7 +104,7 @@ class Check:
         need(signer == speaker, f"{what} is signed by a key of {signer}, and not of {speaker}")
         need(proof.get("proofPurpose") == "assertionMethod", f"{what} is not signed as a statement")
         name, seen = proof["verificationMethod"], self.keys_seen.get(proof["verificationMethod"])
-        if speaker.startswith(("did:key:", "did:jwk:")):
+        if speaker.startswith(OFFLINE):
             try:
                 method, key = key_in(speaker)
             except (base.Wrong, ValueError, KeyError, TypeError, AttributeError):
@@ -122,8 +116,7 @@ class Check:
         elif holds(said, ed25519(unbase58(seen, 34))):
             self.lines.append(f"not checked that {seen}, which signed {what}, was {name}: the ledger saw it on the web")
         else:  # a claim is older than its review: another key may have had this name then
-            wrong = f"the signature of {what} does not hold under {seen}, which the receipt names"
-            need(said is not self.signed, wrong)
+            need(said is not self.signed, f"{what} is not signed by {seen}, which the receipt names")
             self.lines.append(f"not checked that {speaker} signed {what}: {seen}, which the receipt names, did not")
     def guest(self, said, what):
         """The subject of the credential, who signed."""
@@ -137,15 +130,13 @@ class Check:
             need(one == other, f"{name} is {one} in the entry, and {other} in {what}")
     def texts(self, name):
         """A text of white space only may be stored as a text or as none."""
-        said = "" if self.signed.get(name) is None else self.signed[name]
+        said, entered = "" if self.signed.get(name) is None else self.signed[name], self.entry["text"]
         need(isinstance(said, str), f"{name} is not a text")
-        need(said or self.entry["text"] is None, "the entry has a text, and none was signed")
-        if self.entry["text"] is None:
-            need(re.fullmatch(BLANK, said), "the entry has no text, and one was signed")
-        elif self.text is None:
+        need(said or entered is None, "the entry has a text, and none was signed")
+        need(entered or re.fullmatch(BLANK, said), "the entry has no text, and one was signed")
+        need(self.text in (None, said), "the text of the entry is another than the one that was signed")
+        if entered and self.text is None:
             self.lines.append("not checked that the text in the log is the one that was signed: it is not opened")
-        else:
-            need(self.text == said, "the text of the entry is another than the one that was signed")
     def issuer(self, credential):
         issuer, level = credential.get("issuer"), credential["credentialSubject"].get("idv_level")
         issuer = issuer.get("id") if isinstance(issuer, dict) else issuer
@@ -153,11 +144,9 @@ class Check:
             need(equal(self.evidence[name], value), f"evidence.{name} is not that of the credential: {value}")
     def no_booking(self):
         need(self.booking is None, f"the entry rests on {self.evidence['booking']}, and commits to a statement too")
-    def stay_receipt(self):
+    def held(self):
         receipt = self.signed.get("booking_evidence")
-        held = isinstance(receipt, dict) and receipt.get("type") == "StayReceipt"
-        need(held, "the entry rests on a stay_receipt, and the submission holds none")
-        return receipt
+        return receipt if isinstance(receipt, dict) and receipt.get("type") == "StayReceipt" else None
     def about(self, booking, what, guest):
         """A booking statement is about this stay and this guest, confirms it, and its speaker signed it."""
         kind, signed = booking["type"], self.signed
@@ -169,7 +158,8 @@ class Check:
         binding = booking["guest_binding"] if isinstance(booking.get("guest_binding"), dict) else {}
         bound = urlsafe_b64encode(sha(f"{binding.get('nonce')}.{guest}".encode())).rstrip(b"=").decode()
         confirmed = equal(*{"BookingClaim": (None, None), "StayReceipt": (booking.get("guest_did"), guest),
-                            "BookingNotice": ([booking.get("status"), binding.get("value")], ["confirmed", bound]),
+                            "BookingNotice": ([booking.get("status"), binding.get("value"),
+                                               isinstance(binding.get("nonce"), str)], ["confirmed", bound, True]),
                             "BookingVerification": ([booking.get(n) for n in ("status", "known", "guest_matches")],
                                                     ["confirmed", True, True])}[kind])
         need(confirmed, f"{what} does not confirm a booking of {guest}")
@@ -177,6 +167,18 @@ class Check:
             need(self.guest(booking, what) == guest, f"{what} is another guest's")
         else:
             self.by(booking, what, self.entry["host_did"])
+    def none_shown(self, guest):
+        """No honest ledger enters a review as unconfirmed whose submission holds a stay receipt that counts."""
+        receipt, domain = self.held(), self.signed["proof"].get("domain")
+        if receipt and not self.entry["host_did"].startswith(OFFLINE):
+            self.lines.append("not checked whether the stay receipt counts: the keys of the host are on the web")
+        elif receipt:
+            try:
+                Check(self.entry, self.signed, None, None, {}).about(receipt, "the stay receipt", guest)
+            except base.Wrong:
+                return
+            other = not equal(receipt["proof"].get("domain", domain), domain)
+            need(other, "the entry rests on no evidence, and the submission holds a stay receipt that counts")
     def review(self):
         guest, kind = self.guest(self.signed, "the submission"), self.evidence["booking"]
         self.same("the submission", *STAY)
@@ -187,21 +189,25 @@ class Check:
         rests = f"the entry rests on {kind}, and commits to {given or 'no booking statement'} beside it"
         need(given in RESTS_ON.get(kind, []), rests)
         if kind == "stay_receipt":
-            self.about(self.stay_receipt(), "the stay receipt", guest)
+            need(self.held(), NONE_HELD)
+            self.about(self.held(), "the stay receipt", guest)
         elif kind != "none":
             self.about(self.booking, f"the {given}", guest)
+        else:
+            self.none_shown(guest)
     def imported(self):
         consent = self.signed.get("guest_statement")
         self.by(self.signed, "the attestation", str(self.signed.get("host_did")))
         self.same("the attestation", *STAY)
         self.texts("review_text")
+        whose = f"the credential in the attestation is not that of {self.entry['host_did']}"
+        need(equal(self.signed["host_credential"]["credentialSubject"].get("id"), self.entry["host_did"]), whose)
         self.no_booking()
         level = ("host_attested" if consent is None else "guest_verified", "attestation")
         need((self.entry["level"], self.evidence["booking"]) == level, f"such an attestation is {level}")
-        if consent is None:
-            unnamed = (self.evidence["issuer"], self.evidence["idv_level"]) == (None, None)
-            need(unnamed, "the entry names an issuer, and no guest consented")
-        else:
+        unnamed = (self.evidence["issuer"], self.evidence["idv_level"]) == (None, None)
+        need(consent is not None or unnamed, "the entry names an issuer, and no guest consented")
+        if consent is not None:
             self.guest(consent, "the guest's consent")
             for name in ("document_sha256", "ratings", "review_text"):
                 need(equal(consent.get(name), self.signed.get(name)), f"the guest consented to another {name}")
@@ -212,7 +218,7 @@ class Check:
         self.same("the response", "review_id", "host_did")
         self.texts("response_text")
     def upgrade(self):
-        receipt = self.stay_receipt()
+        need(receipt := self.held(), NONE_HELD)
         self.by(self.signed, "the supplement", str(receipt.get("guest_did")))
         self.same("the supplement", "review_id")
         self.no_booking()
@@ -233,10 +239,8 @@ def included(leaf, index, size, path):
     found = root(0, size)
     need(not hashes, "the inclusion proof has hashes left over")
     return found
-
 def commit(salt, text):
     return base.base64.b64encode(sha(b"\x05", base.unbase64(salt, 32), text.encode())).decode()
-
 def read_receipt(text):
     receipt = base.parse(text)
     for name, kind in RECEIPT.items():
@@ -249,10 +253,8 @@ def read_receipt(text):
     need(closed and base.unbase64(openings[own]["salt"], 32), f"the openings are text and the salt of the {own}")
     if (text := openings["text"]) is not None:
         need(isinstance(text, dict) and text.keys() == {"text", "salt"} and text["text"], "a malformed opening")
-        fits = commit(text["salt"], text["text"]) == entry.get("text")
-        need(fits, "the text of the receipt is not the one that the entry commits to")
+        need(commit(text["salt"], text["text"]) == entry.get("text"), "the text is not the one of the entry")
     return receipt, entry, openings[own]["salt"], text and text["text"]
-
 def verify(text, vkey, submission=None, policy=None):
     """What a receipt proves: lines to print. Raises at the first thing that is wrong."""
     receipt, entry, salt, opened = read_receipt(text)
@@ -289,12 +291,10 @@ def main():
     parser.add_argument("--policy", type=Path, help="a tlog-policy: demand its quorum of witnesses")
     given = parser.parse_args()
     try:
-        files = (given.receipt, given.submission, given.policy)
-        text, submission, policy = [path and path.read_bytes().decode() for path in files]
-        print("\n".join(verify(text, given.key, submission, policy)))
+        files = [path and path.read_bytes().decode() for path in (given.receipt, given.submission, given.policy)]
+        print("\n".join(verify(files[0], given.key, *files[1:])))
     except Exception as e:  # whatever cannot be read is not proved
         reason = str(e) if isinstance(e, base.Wrong | exceptions.BadSignatureError) else f"not readable: {e!r}"
         raise SystemExit("Wrong: " + reason.encode("unicode_escape").decode()) from None
-
 if __name__ == "__main__":
     main()

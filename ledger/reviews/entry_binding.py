@@ -101,6 +101,7 @@ class _Check:
         self.speakers.require_signed(self.signed, "the attestation", str(self.signed.get("host_did")))
         self._require_equal("the attestation", *_STAY)
         self._require_text("review_text")
+        self._require_host_credential()
         require_no_booking(self.members["evidence"]["booking"], self.opened.booking)
         consent = self.signed.get("guest_statement")
         level = "host_attested" if consent is None else "guest_verified"
@@ -178,6 +179,13 @@ class _Check:
             entered = self.members["evidence"][name]
             if not same(entered, value):
                 differs(f"evidence.{name} is {_shown(entered)} in the entry, and {_shown(value)} in the credential")
+
+    def _require_host_credential(self) -> None:
+        """The credential in the attestation is that of the host who signed it."""
+        credential = as_object(self.signed.get("host_credential"), "the credential in the attestation")
+        subject = as_object(credential.get("credentialSubject"), "the subject of the credential in the attestation")
+        if not same(subject.get("id"), self.members["host_did"]):
+            differs(f"the credential in the attestation is that of {_shown(subject.get('id'))}, and not of the host")
 
     def _require_consent(self, consent: Mapping[str, Any]) -> None:
         self.speakers.require_guest(consent, "the guest's consent")

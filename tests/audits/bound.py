@@ -14,7 +14,7 @@ from ledger.log.entries import make_entry, parse_entry
 from ledger.log.memory import MemoryLog
 from ledger.log.openings import Opening, commitment
 from ledger.log.tlog_proof import TlogProof
-from tests.attesting import attestation, consent
+from tests.attesting import attestation, consent, host_credential
 from tests.hosting import BOOKED, claim, evidence, notice
 from tests.identities import IDV, NOW, THIEF, Speaker
 from tests.reviewing import DOMAIN, GUEST, GUESTS, HOST, OTHER_HOST, response, review, stay_receipt
@@ -122,6 +122,16 @@ def seen(*speakers: Speaker) -> Members:
     return {"keys_seen": {each.method: each.multikey for each in speakers}}
 
 
+def lowered(signed: Mapping[str, Any]) -> Members:
+    """The members of an entry that rests on no evidence of a booking."""
+    return entered(signed, level="unconfirmed", evidence={"booking": "none"})
+
+
+def receipt_for(domain: str) -> Members:
+    """A stay receipt that the host gave for one ledger."""
+    return HOST.sign(unsigned(stay_receipt(GUEST)), domain=domain)
+
+
 def bare(**changes: Any) -> Members:
     """A review that holds no stay receipt."""
     return review(booking_evidence=None, **changes)
@@ -157,8 +167,15 @@ def _reviews() -> Iterator[Bound]:
     by_jwk = review(JWK_GUEST)
     yield Bound("by a did:jwk", receipt("review", entered(by_jwk), by_jwk), by_jwk)
     said = bare()
-    unconfirmed = entered(said, level="unconfirmed", evidence={"booking": "none"})
-    yield Bound("unconfirmed", receipt("review", unconfirmed, said), said)
+    yield Bound("unconfirmed", receipt("review", lowered(said), said), said)
+    for name, host, given in (
+        ("of a host with a domain", WEB_HOST, stay_receipt(GUEST, WEB_HOST)),
+        ("with a receipt for another ledger", HOST, receipt_for("https://other.example")),
+        ("with another guest's receipt", HOST, stay_receipt(GUESTS[1])),
+        ("with a forged receipt", HOST, {**stay_receipt(GUEST), "nonce": "another"}),
+    ):
+        said = review(GUEST, host, booking_evidence=given)
+        yield Bound(f"unconfirmed, {name}", receipt("review", lowered(said), said), said)
     redacted = receipt("review", entered(plain), plain)
     redacted["openings"]["text"] = None
     yield Bound("with a text that was redacted", redacted, plain)
@@ -275,6 +292,11 @@ def _raised() -> Iterator[Bound]:
         level = {"level": "unconfirmed"} if kind == "none" else {}
         members = entered(said, evidence={"booking": kind}, **level)
         yield Bound(name, receipt("review", members, said, booking), said, differs)
+    for name, held in (
+        ("lowered", review()),
+        ("lowered, with a receipt for this ledger", review(booking_evidence=receipt_for(DOMAIN))),
+    ):
+        yield Bound(name, receipt("review", lowered(held), held), held, "holds a stay receipt that counts")
     for name, given, differs in (
         ("another guest's receipt", stay_receipt(GUESTS[1]), "does not confirm"),
         ("another host's receipt", stay_receipt(GUEST, OTHER_HOST), "another host_did"),
@@ -306,6 +328,7 @@ def _others_altered() -> Iterator[Bound]:
     plain, agreed = attestation(), attestation(guest_statement=consent())
     disagreed = attestation(guest_statement=consent(review_text="Loud."))
     unasked = attestation(guest_statement=unsigned(consent()))
+    borrowed = attestation(host_credential=host_credential(OTHER_HOST))
     for name, members_, signed, differs in (
         ("without consent", imported(plain, level="guest_verified"), plain, "attestation"),
         ("with an issuer", imported(plain, evidence={"issuer": IDV}), plain, "names an issuer"),
@@ -314,6 +337,7 @@ def _others_altered() -> Iterator[Bound]:
         ("another consent", imported(disagreed), disagreed, "consented to another review_text"),
         ("unsigned consent", imported(unasked), unasked, "the guest's consent is not signed"),
         ("by a stranger", imported(other_hosts()), other_hosts(), "is signed by a key of"),
+        ("another host's credential", imported(borrowed), borrowed, "the credential in the attestation is"),
     ):
         yield Bound(f"import: {name}", receipt("review", members_, signed), signed, differs)
 
