@@ -232,7 +232,10 @@ class Salt(Struct, frozen=True):
 
 KeysSeen = Annotated[
     dict[str, str] | UnsetType,
-    Meta(description="The Ed25519 keys (multikeys) under which the ledger found the statement signed, by their names."),
+    Meta(
+        description="The Ed25519 keys (multikeys) under which the ledger found the statement signed, and what a host "
+        "with a domain signed of the booking, by their names."
+    ),
 ]
 
 

@@ -18,7 +18,7 @@ from ledger.canon import jcs
 from ledger.errors import Done, NotAccepted, Outdated, Unavailable
 from ledger.identity import statements
 from ledger.identity.credentials import Chosen
-from ledger.identity.did import is_offline
+from ledger.identity.did import Keys, is_offline
 from ledger.identity.sealing import seal
 from ledger.log.drafts import Author, Draft, Feedback, make_draft
 from ledger.log.openings import SALT_SIZE, Opening, commitment, is_blank
@@ -189,8 +189,9 @@ def _draft(desk: Desk, submission: Submission, guest: Guest, shown: Shown | None
     body, salt = submission.body, desk.random(SALT_SIZE)
     statement = shown.statement if shown is not None else None
     feedback = _feedback(desk, body, shown)
-    # Of every guest, so that no row tells whose DID is a domain.
-    beside: dict[str, Any] = {"keys_seen": keys_seen((body, guest.keys))}
+    # Of every guest, so that no row tells whose DID is a domain. Which hosts have one is no secret.
+    signed = [(body, guest.keys), *_signed_by_host(body, shown)]
+    beside: dict[str, Any] = {"keys_seen": keys_seen(*signed)}
     if statement is not None:
         beside["booking"] = statement
     if body.get("private_feedback"):
@@ -217,6 +218,14 @@ def _draft(desk: Desk, submission: Submission, guest: Guest, shown: Shown | None
         beside=submission.seal(desk, beside),
         feedback=feedback,
     )
+
+
+def _signed_by_host(body: Mapping[str, Any], shown: Shown | None) -> list[tuple[Mapping[str, Any], Keys]]:
+    """What the host signed of the booking. A claim is the guest's own."""
+    if shown is None or shown.kind == "booking_claim":
+        return []
+    said = body["booking_evidence"] if shown.statement is None else shown.statement
+    return evidence.signed_by_host(said, body["host_did"], shown.host)
 
 
 def review_draft(desk: Desk, members: Mapping[str, Any], text: str | None, **options: Any) -> Draft:

@@ -7,7 +7,7 @@ from typing import Any
 from ledger.canon import jcs
 from ledger.errors import BadDID, BadForm, NotAccepted, NotYet
 from ledger.identity import statements
-from ledger.identity.did import is_offline
+from ledger.identity.did import Keys, is_offline
 from ledger.identity.resolution import HostKeys
 from ledger.reviews.stays import lies_within
 
@@ -69,3 +69,16 @@ def judge(receipt: Mapping[str, Any], host: HostKeys, *, domain: str, now: datet
         raise NotAccepted(
             "booking_evidence_invalid", f"the stay receipt does not count ({error.code}): {error.message}"
         ) from error
+
+
+def signed_by_host(said: Mapping[str, Any], host_did: str, host: HostKeys) -> list[tuple[Mapping[str, Any], Keys]]:
+    """What a host with a domain signed of a booking, and the key that it did it by; none where the keys that the host
+    was seen to have do not tell."""
+    if is_offline(host_did):
+        return []
+    method = said["proof"]["verificationMethod"]
+    try:
+        signed = statements.signed_by(said, host.at(method, statements.created_at(said)))
+    except NotAccepted:
+        return []
+    return [(said, {method: signed.key})]

@@ -10,6 +10,7 @@ from ledger import metrics
 from ledger.canon import did
 from ledger.errors import BadForm, BrokenRule, Done, NotAccepted
 from ledger.identity import statements
+from ledger.identity.resolution import HostKeys
 from ledger.log.drafts import Author, Draft, make_draft
 from ledger.log.face import Event
 from ledger.log.openings import SALT_SIZE, commitment
@@ -38,7 +39,7 @@ async def supplement(desk: Desk, review_id: str, data: bytes) -> Accepted:
         # What the receipt is held against: the review in the log, and the guest and booking that are claimed.
         stay = {name: review.entry.members[name] for name in _STAY}
         stay |= {"booking_reference": body["booking_reference"], "booking_evidence": body["booking_evidence"]}
-        await _judge_receipt(desk, stay, guest)
+        host = await _judge_receipt(desk, stay, guest)
         # Only now that the host has vouched for it, as an issuer does for others: a stranger's word sends us nowhere.
         keys = await desk.asked(desk.dids.guest(guest))
         statements.authenticate(body, keys)
@@ -46,7 +47,8 @@ async def supplement(desk: Desk, review_id: str, data: bytes) -> Accepted:
         _require_author(desk, stay, who, review)
         with desk.signing_refusals(submission.data):
             verification.require_not_cancelled(desk, stay, guest)
-            draft = _draft(desk, submission, stay, review, guest, {"keys_seen": keys_seen((body, keys))})
+            by_host = evidence.signed_by_host(body["booking_evidence"], stay["host_did"], host)
+            draft = _draft(desk, submission, stay, review, guest, {"keys_seen": keys_seen((body, keys), *by_host)})
             placed = await _place(desk, draft)
         return _accepted(receipt_of(desk.reader, placed, draft, unseal), repeated=placed.repeated)
 
@@ -62,13 +64,15 @@ def _read(data: bytes, review_id: str) -> dict[str, Any]:
     return body
 
 
-async def _judge_receipt(desk: Desk, stay: Mapping[str, Any], guest: str) -> None:
+async def _judge_receipt(desk: Desk, stay: Mapping[str, Any], guest: str) -> HostKeys:
+    """The keys of the host who signed the receipt."""
     receipt = evidence.receipt_of(stay, guest)
     if receipt is None:
         raise BadForm("schema_invalid", "booking_evidence: a StayReceipt expected")
     host = await desk.asked(desk.dids.host(stay["host_did"]))
     evidence.judge(receipt, host, domain=desk.domain, now=desk.clock())
     await desk.dids.remember(host)
+    return host
 
 
 def _require_author(desk: Desk, stay: Mapping[str, Any], who: list[bytes], review: Event) -> None:

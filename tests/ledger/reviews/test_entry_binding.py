@@ -67,6 +67,7 @@ def test_a_review_on_a_notice_a_claim_an_answer_and_a_late_notice(hosted: Hosted
         taken: Any = hosted.take(body)
         kinds.append((json.loads(taken.receipt["entry"])["evidence"]["booking"], taken.receipt["booking"]["type"]))
         bound(hosted.reviewing, taken.receipt, body)
+        assert (host.method in taken.receipt["keys_seen"]) == (kinds[-1][1] != "BookingClaim")
     assert kinds == [
         ("booking_notice", "BookingNotice"),
         ("booking_claim", "BookingClaim"),
@@ -89,6 +90,7 @@ def test_a_review_that_waited_its_response_and_its_upgrade(hosted: Hosted) -> No
     body = evidence(receipt["review_id"], hosted.receipt(), now=hosted.clock.now)
     raised = hosted.supplement(body)
     bound(hosted.reviewing, raised.receipt, body)
+    assert set(raised.receipt["keys_seen"]) == {GUEST.method, hosted.site.speaker.method}
     assert hosted.supplement(body).receipt == raised.receipt
 
 
@@ -99,7 +101,7 @@ def test_a_guest_and_a_host_with_domains(connected: Reviewing, neighbourhood: Ne
         neighbourhood.put(f"https://{domain}/.well-known/did.json", did_document(speaker), cache_control="no-store")
     body = review(WEB_GUEST, WEB_HOST, guest_credential=credential(WEB_GUEST))
     receipt = connected.submit(body).receipt
-    assert receipt["keys_seen"] == {WEB_GUEST.method: WEB_GUEST.multikey}
+    assert receipt["keys_seen"] == {each.method: each.multikey for each in (WEB_GUEST, WEB_HOST)}
     assert len(bound(connected, receipt, body)) == 2
     other = Speaker(79, WEB_GUEST.did, "#mine")
     neighbourhood.put("https://ada.example/.well-known/did.json", did_document(other), cache_control="no-store")
