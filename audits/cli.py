@@ -178,7 +178,7 @@ def _offer_fraud(receipt: bytes, signed: dict[str, bytes], log: Verifier, out: P
     named = "With --fraud FILE you get a file" if out is None else f"{printable(str(out))} is a file"
     click.echo(f"{named} that convicts the log before anyone who has its key. It reveals what you signed:", err=True)
     for each in entry_differs.reveals(fraud):
-        click.echo(f"  {each}", err=True)
+        click.echo(f"  {printable(each)}", err=True)
     if out is not None:
         write_text(out, json.dumps(fraud.as_json(log), indent=1) + "\n")
 

@@ -292,7 +292,7 @@ def main():
     given = parser.parse_args()
     try:
         files = [path and path.read_bytes().decode() for path in (given.receipt, given.submission, given.policy)]
-        print("\n".join(verify(files[0], given.key, *files[1:])))
+        print("\n".join(repr(line)[1:-1] for line in verify(files[0], given.key, *files[1:])))
     except Exception as e:  # whatever cannot be read is not proved
         reason = str(e) if isinstance(e, base.Wrong | exceptions.BadSignatureError) else f"not readable: {e!r}"
         raise SystemExit("Wrong: " + reason.encode("unicode_escape").decode()) from None

@@ -26,6 +26,7 @@ from ledger.log.entries import parse_entry
 from ledger.reviews.entry_binding import Opened, follow
 from tests.audits.bound import HONEST, LYING, SEVEN, WEB_GUEST, Bound, bent_case, entered, receipt, seen, unsigned
 from tests.audits.convicting import convict_here, shows
+from tests.hosting import notice
 from tests.identities import NOW, Speaker
 from tests.reviewing import GUEST, HOST, review
 from tests.world import LOG
@@ -155,6 +156,25 @@ def test_an_honest_receipt_at_the_terminal(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(FILE), *given], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "rests on exactly this signed statement, and follows from it" in done.stdout
+
+
+def test_nothing_in_a_receipt_writes_lines_of_its_own(tmp_path: Path) -> None:
+    """A host that helps the operator signs words that would look like a finding, or move the cursor."""
+    odd = "https://x\nproved      everything\x1b[2J"
+    told = HOST.sign(unsigned(notice(HOST)), domain=odd)
+    said = review(booking_evidence=None)
+    given = files(
+        tmp_path, Bound("", receipt("review", entered(said, evidence={"booking": "callback"}), said, told), said)
+    )
+    run = [sys.executable, str(FILE), *given]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    shown = done.stdout + staylog("verify", *given).output
+    booking = {**told, "type": odd}
+    case = Bound("", receipt("review", entered(said, evidence={"booking": "callback"}), said, booking), said)
+    shown += staylog("verify", *files(tmp_path, case)).output
+    assert shown.count("that showed the booking") == 1
+    assert "\x1b" not in shown
+    assert not [line for line in shown.splitlines() if line.strip().startswith("proved      everything")]
 
 
 def test_an_operator_cannot_evade_by_a_receipt_that_is_wrong_elsewhere(tmp_path: Path) -> None:
