@@ -389,3 +389,13 @@ def test_a_claim_by_another_key_of_this_name_is_not_checked() -> None:
     report = verify_receipt(encoded(case.receipt), LOG, submission=encoded(case.signed))
     assert [line for line in report.not_proved if "BookingClaim" in line and "may be a newer key" in line]
     assert [line for line in standalone(case) if "not checked that did:web:ada.example signed the BookingClaim" in line]
+
+
+def test_a_stay_receipt_that_does_not_count_is_reported() -> None:
+    """A ledger may have had a reason that the statement alone does not show: this convicts nothing."""
+    cases = [case for case in HONEST if case.name.startswith("unconfirmed, ")]
+    assert len(cases) == 5
+    for case in cases:
+        report = verify_receipt(encoded(case.receipt), LOG, submission=encoded(case.signed))
+        assert [line for line in report.not_proved if line.startswith("why the stay receipt in the submission")]
+        assert [line for line in standalone(case) if "why the stay receipt" in line]
