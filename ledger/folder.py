@@ -232,7 +232,6 @@ def open_ledger(
         if development is None:
             development = from_environment(os.environ, settings.base_url)
         agent = user_agent(settings.base_url)
-        health = Health()
         shared = _shared_mark(settings, origin)
         accepted = Mark.of(settings.accepted) if settings.accepted is not None else None
         history = History(MarkFile(settings.mark), clock, health, shared, accepted)
