@@ -234,7 +234,7 @@ def open_ledger(
         agent = user_agent(settings.base_url)
         shared = _shared_mark(settings, origin)
         accepted = Mark.of(settings.accepted) if settings.accepted is not None else None
-        history = History(MarkFile(settings.mark), clock, health, shared, accepted)
+        history = History(MarkFile(settings.mark), clock, health, shared, accepted, elapsed)
         publisher = Publisher(store, origin, key, history, on_step)
         # Before anything is noted down: a folder without a mark must not get one by being opened.
         publisher.check_history()

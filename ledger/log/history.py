@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from ledger import metrics
 from ledger.canon.times import format_time, parse_time
-from ledger.clock import Clock
+from ledger.clock import Clock, elapsed_seconds
 from ledger.errors import Halted, Malformed, Misconfigured, NotStored, StaylogError, Unavailable
 from ledger.health import Health
 from ledger.log.databases import is_synchronous, which_database
@@ -46,12 +46,19 @@ class History:
         health: Health,
         shared: SharedMark | None = None,
         accepted: Mark | None = None,
+        elapsed: Callable[[], float] = elapsed_seconds,
     ) -> None:
         self._file = file
         self._shared = shared
         self._clock = clock
         self._health = health
         self._accepted = accepted
+        self._elapsed = elapsed
+        # The newest mark that this process has compared with its database. The file may forget it: another process that
+        # shares it may have signed from a restored database.
+        self._compared: Mark | None = None
+        # When this process last saw a synchronous standby, as the mark has it and as `elapsed` counts.
+        self._sight: tuple[str | None, float] = (None, 0.0)
         self.agreement: Callable[[], bool] = lambda: False
         self._looked_at = self._asked_at = float("-inf")
         self._may_look = True
@@ -87,7 +94,7 @@ class History:
         Unavailable when a mark cannot be reached, or (`database_changed`) while nothing vouches for the database."""
         with self._reporting():
             # In this order: while other services write, each is at most as new as the next.
-            marks = self._file.read(), self._shared.read() if self._shared is not None else None
+            marks = self._compared, self._file.read(), self._shared.read() if self._shared is not None else None
             newest, head = _state(connection)
             for mark in marks:
                 _require(connection, mark, newest, head)
@@ -100,7 +107,8 @@ class History:
     def is_signed_last(self, signed: Published) -> bool:
         """Whether every mark that this process knows is `signed`."""
         mark = Mark(signed.size, signed.root)
-        return self._file.read() == mark and (self._shared is None or self._shared.known == mark)
+        own = self._compared == mark == self._file.read()
+        return own and (self._shared is None or self._shared.known == mark)
 
     def is_same_database(self, connection: Connection) -> bool:
         """Whether the connection leads to the PostgreSQL of the mark; that is kept where none is. SQLite is always the
@@ -118,9 +126,10 @@ class History:
     def see(self, connection: Connection, seen: Published) -> None:
         """`seen`, a checkpoint that was read from the database, is marked when this returns. Raises Halted
         (`log_forked`) when it does not go on from the mark, Unavailable when the mark cannot be written."""
-        mark, known = Mark(seen.size, seen.root), self._file.known
-        if known is not None and (known == mark or known.size > mark.size):
+        mark, compared = Mark(seen.size, seen.root), self._compared
+        if compared is not None and (compared == mark or compared.size > mark.size):
             return
+        _require_root(connection, compared)
         known = self._file.read()
         if known is None or known.size <= mark.size:
             _require_root(connection, known)
@@ -186,23 +195,33 @@ class History:
         if kept.synchronous_at is None or (kept.system, kept.table) != (found.system, found.table):
             return False
         age = (self._clock() - parse_time(kept.synchronous_at)).total_seconds()
-        return found.timeline > kept.timeline and 0 <= age <= SYNCHRONOUS_SECONDS
+        seen_at, elapsed = self._sight
+        # A clock that was set back does not make it later.
+        passed = self._elapsed() - elapsed if seen_at == kept.synchronous_at else age
+        return found.timeline > kept.timeline and 0 <= age <= SYNCHRONOUS_SECONDS and passed <= SYNCHRONOUS_SECONDS
 
     def _keep(self, connection: Connection, found: Database) -> None:
         """Keep which database it is, and whether its standbys are synchronous now."""
         self._looked_at = monotonic()
+        # Before it is asked: this process may stand still before the answer is read.
+        at, elapsed = format_time(self._clock()), self._elapsed()
         synchronous = is_synchronous(connection)
         if synchronous is None and self._may_look:
             _logger.warning("whether a standby is synchronous cannot be read: grant pg_monitor to the database user")
         self._may_look = synchronous is not None
-        now = replace(found, synchronous_at=format_time(self._clock()) if synchronous else None)
+        self._sight = (at if synchronous else None, elapsed)
+        now = replace(found, synchronous_at=self._sight[0])
         if now != self._file.database():
             with _writing():
                 self._file.write_database(now)
 
     def _write(self, mark: Mark) -> Mark:
+        """As `MarkFile.write`, of a mark that was compared with the database."""
         with _writing():
-            return self._file.write(mark)
+            written = self._file.write(mark)
+        if written == mark and (self._compared is None or self._compared.size < mark.size):
+            self._compared = mark
+        return written
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from ledger.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
 from ledger.log.entries import parse_entry
 from ledger.log.history import History
 from ledger.log.hostmap import map_value
-from ledger.log.mark import Mark, another_history
+from ledger.log.mark import Mark, another_history, check_mark
 from ledger.log.note import ED25519, Verifier
 from ledger.log.pages import PagedMap
 from ledger.log.tiles import Appender, TileTree
@@ -31,7 +31,9 @@ from ledger.store.rows import (
     insert_rows,
     newest_published,
     newest_records,
+    published_at,
     read_entries,
+    read_head,
     run,
 )
 
@@ -62,7 +64,7 @@ class Publisher:
     def publish(self, written: Written | None = None) -> Published:
         """The newest checkpoint, after signing the committed head if that is not signed yet; `written` is what was just
         committed, where this process did it. Raises as `History.require`, and Halted (`log_damaged`) when the head does
-        not follow from what is stored."""
+        not follow from what is stored, (`log_behind`, `log_forked`) when another database came in between."""
         while True:
             with self._store.read() as connection:
                 newest, head = self._just_written(connection, written) or self._history.require(connection)
@@ -83,6 +85,7 @@ class Publisher:
         self._on_step("signed")
         published = Published(*head.row, note)
         with self._store.write() as connection:
+            _require_stored(connection, head)
             insert_rows(connection, tables.checkpoint, [(*published.row, note)], on_conflict=_KEEP)
         self._on_step("stored")
         return published
@@ -129,6 +132,17 @@ class Publisher:
         if not self._history.is_signed_last(written.signed) or not self._history.is_same_database(connection):
             return None
         return written.signed, written.head
+
+
+def _require_stored(connection: Connection, signed: Head) -> None:
+    """The database still goes on from what was just signed, which leaves this process only then. Raises Halted."""
+    head = read_head(connection)
+    check_mark(Mark(signed.size, signed.root), head.size if head else 0, head.root if head else b"")
+    if head is not None and head.size > signed.size:
+        # Only after another service has signed the same.
+        stored = published_at(connection, signed.size)
+        if stored is None or stored.root != signed.root:
+            raise another_history(Mark(signed.size, signed.root))
 
 
 def _signed_tree(rows: Rows, log: Verifier, signed: Published | None) -> Appender:

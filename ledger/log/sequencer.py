@@ -241,12 +241,17 @@ class Sequencer:
         return newest
 
     def _publish_written(self) -> Published:
-        """The checkpoint of what was just committed: others may have added to it since, after it was signed."""
+        """The checkpoint of what was just committed: others may have added to it since, after it was signed. Raises
+        Unavailable when the log went on without it, in a database that lacks it."""
         newest, head = self._publish(self._integrator.written), self._integrator.written.head
-        if head is None or head.size == newest.size:
+        if head is None or (head.size, head.root) == (newest.size, newest.root):
             return newest
         with self._store.read() as connection:
-            return published_at(connection, head.size) or newest
+            found = published_at(connection, head.size)
+        if found is None or found.root != head.root:
+            lost = "the database has lost what was committed; nothing was acknowledged"
+            raise Unavailable("storage_unavailable", lost)
+        return found
 
     def halt(self, error: Halted) -> None:
         """Sign nothing more until an operator has looked."""

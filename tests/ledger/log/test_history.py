@@ -104,6 +104,25 @@ def test_a_standby_that_was_just_synchronous_may_take_over(
         there.open()
 
 
+@pytest.mark.parametrize(("passed", "goes_on"), [(59, True), (61, False)])
+def test_a_clock_that_is_set_back_makes_the_sight_of_a_standby_no_newer(
+    there: Running, writer: Writer, passed: int, goes_on: bool
+) -> None:
+    """What counts in a process is the time that has really passed since it looked."""
+    history = there.ledger.reader._see.__self__  # type: ignore[attr-defined]
+    seen_at = format_time(there.clock())
+    history._sight = (seen_at, there.clock.elapsed())
+    history._file.write_database(replace(database_of(there), timeline=0, synchronous_at=seen_at))
+    there.clock.forward(seconds=passed)
+    there.clock.jump(seconds=-passed)
+    if goes_on:
+        there.add(writer.review())
+    else:
+        with pytest.raises(Unavailable) as refused:
+            there.add(writer.review())
+        assert refused.value.code == "database_changed"
+
+
 def test_a_witness_that_agrees_lets_the_log_go_on(there: Running, tmp_path: Path) -> None:
     with witness(there, tmp_path / "witness") as asked:
         there.settings.tlog_policy.write_text(policy_of(there, f"witness w {asked.vkey} {asked.url}"))
