@@ -29,7 +29,7 @@ from ledger.log.drafts import Draft, make_draft
 from ledger.log.entries import parse_entry
 from ledger.log.history import History
 from ledger.log.integrate import begin_log
-from ledger.log.mark import Mark, MarkFile
+from ledger.log.mark import Mark, MarkFile, sync_folder
 from ledger.log.note import ED25519, Verifier
 from ledger.log.publish import Publisher
 from ledger.log.reader import Reader
@@ -51,6 +51,11 @@ from ledger.store.rows import newest_published, read_entries, read_head
 from ledger.store.schema import migrate, require_newest
 from ledger.store.setting import Setting, read_setting, write_setting
 from ledger.store.write_probe import WriteProbe
+
+_LOST = (
+    "Name the right database with --database-url, or bring it back. If it is lost, that log has ended: start a new one "
+    "in another folder with `staylog init --previous ORIGIN`"
+)
 
 
 @dataclass(slots=True)
@@ -172,8 +177,14 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
         migrate(store)
         with store.read() as connection:
             begun, signed = read_head(connection), newest_published(connection)
-        if signed is not None or begun is not None and not settings.log_key.exists():
+        is_begun, is_kept = settings.log_key.exists(), settings.unused_log_key.exists()
+        if signed is not None or begun is not None and not is_begun and not is_kept:
             raise Misconfigured("already_initialised", "the database has a log already; its key is in its own folder")
+        if begun is None and is_begun:
+            raise Misconfigured(
+                "already_initialised",
+                f"log.key has begun a log, which is not in this database. {_LOST}",
+            )
         name, key = _log_key(settings, origin)
         if name != origin:
             raise Misconfigured("key_mismatch", f"the folder has the key of {name}, not of {origin}")
@@ -186,6 +197,10 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
             with store.write() as connection:
                 write_setting(connection, Setting(settings.base_url, own))
             begin_log(store, make_draft("genesis", genesis), format_time(clock()))
+        if not is_begun:
+            # From here on the key is never used for another log: its database may be lost, and its keys brought back.
+            settings.unused_log_key.rename(settings.log_key)
+            sync_folder(settings.data)
         history = History(mark, clock, Health(), _shared_mark(settings, origin))
         Publisher(store, origin, key, history).publish()
     finally:
@@ -194,9 +209,10 @@ def init_folder(settings: Settings, *, previous: str | None = None, clock: Clock
 
 
 def _log_key(settings: Settings, origin: str) -> tuple[str, SigningKey]:
-    if settings.log_key.exists():
-        return read_log_key(settings.log_key)
-    return origin, write_log_key(settings.log_key, origin)
+    for path in (settings.log_key, settings.unused_log_key):
+        if path.exists():
+            return read_log_key(path)
+    return origin, write_log_key(settings.unused_log_key, origin)
 
 
 def open_ledger(
@@ -216,6 +232,8 @@ def open_ledger(
     this machine alone, unless `settings` state one."""
     if is_empty(settings):
         raise Misconfigured("not_initialised", f"{settings.data.name} has no ledger: run `staylog init`")
+    if settings.unused_log_key.exists() and not settings.log_key.exists():
+        raise Misconfigured("not_initialised", "`staylog init` was interrupted: run it again")
     origin, key = read_log_key(settings.log_key)
     verifier = Verifier(origin, ED25519, bytes(key.verify_key))
     tlog_policy = read_policy(settings.tlog_policy, verifier)
@@ -290,7 +308,7 @@ def _made_as(store: Store, origin: str, keys: ServiceKeys) -> str:
 def _check_origin(store: Store, origin: str) -> None:
     with store.read() as connection:
         if read_head(connection) is None:
-            raise Misconfigured("not_initialised", "the database has no log: run `staylog init`, or name the right one")
+            raise Misconfigured("not_initialised", f"the database has no log, and log.key has begun one. {_LOST}")
         try:
             genesis = parse_entry(read_entries(connection, 0, 1)[0][0])
         except (Malformed, NotStored) as error:

@@ -64,6 +64,11 @@ class Settings:
         return self.data / "log.key"
 
     @property
+    def unused_log_key(self) -> Path:
+        """The log key until a log was begun with it."""
+        return self.data / "log.key.unused"
+
+    @property
     def service_keys(self) -> Path:
         return self.data / "service.key"
 

@@ -67,13 +67,14 @@ def test_init_goes_on_where_it_was_stopped(tmp_path: Path, database_url: str) ->
     """After the log key, after both keys: each time with what is there."""
     settings = Settings.of(tmp_path / "data", database_url)
     settings.data.mkdir()
-    key = write_log_key(settings.log_key, origin_of(settings.base_url))
-    assert not is_empty(settings)
-    assert refusal(settings) == "key_unreadable"
+    key = write_log_key(settings.unused_log_key, origin_of(settings.base_url))
+    assert refusal(settings) == "not_initialised"
     keys = write_service_keys(settings.service_keys)
+    assert not is_empty(settings)
     assert refusal(settings) == "not_initialised"
     verifier = init_folder(settings)
     assert verifier.public_key == bytes(key.verify_key)
+    assert not settings.unused_log_key.exists()
     ledger = open_ledger(settings)
     assert ledger.keys == keys
     ledger.close()
@@ -82,7 +83,7 @@ def test_init_goes_on_where_it_was_stopped(tmp_path: Path, database_url: str) ->
 def test_init_does_not_use_the_key_of_another_log(tmp_path: Path, database_url: str) -> None:
     settings = Settings.of(tmp_path / "data", database_url)
     settings.data.mkdir()
-    write_log_key(settings.log_key, "another.example/log")
+    write_log_key(settings.unused_log_key, "another.example/log")
     assert refusal(settings, opening=False) == "key_mismatch"
 
 
@@ -91,6 +92,18 @@ def test_a_log_that_signed_is_not_started_again_in_an_empty_database(running: Ru
     empty = Settings.of(running.settings.data, f"sqlite:///{tmp_path}/empty.db")
     assert refusal(empty, opening=False) == "already_initialised"
     assert refusal(empty) == "not_initialised"
+
+
+def test_keys_that_were_brought_back_begin_no_second_log(running: Running, tmp_path: Path) -> None:
+    """Database and mark are lost: only the keys know that there was a log."""
+    bare = Settings.of(tmp_path / "bare", f"sqlite:///{tmp_path}/bare.db")
+    bare.data.mkdir()
+    for path in (running.settings.log_key, running.settings.service_keys):
+        (bare.data / path.name).write_bytes(path.read_bytes())
+        (bare.data / path.name).chmod(0o600)
+    assert refusal(bare, opening=False) == "already_initialised"
+    assert refusal(bare) == "not_initialised"
+    assert not bare.mark.exists()
 
 
 def test_the_key_and_the_database_belong_together(running: Running, tmp_path: Path) -> None:
