@@ -9,7 +9,8 @@ from ledger.store.rows import run
 # The timeline of the checkpoint in pg_control is the old one for a moment after a failover; that of the write-ahead log
 # is not.
 _WHICH = (
-    "SELECT system_identifier, to_regclass('log_head')::oid, CASE WHEN pg_is_in_recovery() THEN NULL "
+    "SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()), "
+    "to_regclass('log_head')::oid, CASE WHEN pg_is_in_recovery() THEN NULL "
     "ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END FROM pg_control_system()"
 )
 _STANDBYS = (
@@ -23,10 +24,11 @@ def which_database(connection: Connection) -> Database | None:
     """The PostgreSQL behind the connection; None for SQLite. Raises Unavailable when it is a standby."""
     if connection.dialect.name == "sqlite":
         return None
-    [(system, table, timeline)] = run(connection, _WHICH)
+    [(system, database, table, timeline)] = run(connection, _WHICH)
     if timeline is None:
         raise Unavailable("storage_unavailable", "the database is a standby: nothing can be written to it")
-    return Database(system, int(timeline, 16), table or 0)
+    # A copy that PostgreSQL makes of a whole database (CREATE DATABASE ... TEMPLATE) keeps the numbers of its tables.
+    return Database(system, int(timeline, 16), int(database) << 32 | int(table or 0))
 
 
 def is_synchronous(connection: Connection) -> bool | None:

@@ -267,7 +267,7 @@ def _difference(kept: Database, found: Database) -> str:
     if kept.system != found.system:
         return "this is another PostgreSQL cluster than the one that was signed from"
     if kept.table != found.table:
-        return "the tables were made anew since they were signed from, as by a restored dump"
+        return "the database or its tables were made anew since they were signed from, as by a restored dump"
     went = f"PostgreSQL went from timeline {kept.timeline} to {found.timeline}"
     return f"{went}: a standby was promoted, or a backup restored"
 

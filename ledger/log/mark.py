@@ -72,8 +72,8 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Database:
     """Which PostgreSQL the mark was read from: `system` identifies the cluster, `timeline` grows at each failover,
-    `table` is the number of the table log_head, which a restored dump makes anew. `synchronous_at` is when a standby
-    was last seen to confirm every commit; None when it was seen not to, or could not be seen."""
+    `table` has the numbers of the database and of log_head, which a restored dump makes anew. `synchronous_at` is when
+    a standby was last seen to confirm every commit; None when it was seen not to, or could not be seen."""
 
     system: int
     timeline: int

@@ -23,7 +23,7 @@ from ledger.canon import base64
 from ledger.folder import Ledger
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.fsck import fsck
-from ledger.log.mark import MarkFile
+from ledger.log.mark import SLOT, MarkFile
 from ledger.log.proofs import verify_consistency
 from ledger.settings import Settings
 from ledger.store.engine import Store
@@ -184,6 +184,13 @@ def findings(ledger: Ledger) -> list[str]:
     with ledger.store.snapshot() as connection:
         mark = MarkFile(ledger.settings.mark).read()
         return fsck(connection, ledger.verifier, mark, lambda *_: None).findings
+
+
+def forget_database(mark: Path) -> None:
+    """What an earlier version would have written: the next start takes the database that it finds."""
+    newest = MarkFile(mark).read()
+    assert newest is not None
+    mark.write_bytes(newest.line().ljust(2 * SLOT, b"\0"))
 
 
 class Backups:

@@ -166,6 +166,20 @@ def test_a_dump_that_a_stopped_service_knows_nothing_of_is_refused(tmp_path: Pat
         assert two.add() == ADDED
 
 
+def test_a_copy_that_postgresql_makes_of_a_database_is_another_one(tmp_path: Path, postgres: PostgresServer) -> None:
+    """CREATE DATABASE ... TEMPLATE: the tables keep their numbers, the database does not."""
+    settings = Settings.of(tmp_path / "data", postgres.url("copied"))
+    init_folder(settings)
+    open_ledger(settings).close()
+    stopped = second(settings, tmp_path / "stopped")
+    backups = Backups(settings.database_url, tmp_path / "backups", postgres)
+    backups.save("copied_older")
+    with services(settings) as [one]:
+        assert one.add() == ADDED
+    backups.restore("copied_older")
+    assert [refusal(each)[0] for each in (settings, stopped)] == ["log_behind", "database_changed"]
+
+
 def dump_of(postgres: PostgresServer, name: str) -> Callable[[], None]:
     """What restores the database as it is now, with PostgreSQL's own programs."""
     at = ("--host", str(postgres.directory), "--username", "postgres")

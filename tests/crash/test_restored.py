@@ -14,7 +14,7 @@ from ledger.folder import open_ledger
 from ledger.log.drafts import Draft
 from ledger.settings import Settings
 from ledger.store import rows
-from tests.crash.harness import Backups, examine
+from tests.crash.harness import Backups, examine, forget_database
 from tests.running import Writer
 
 
@@ -57,6 +57,7 @@ def test_an_older_database_is_refused_until_the_newest_is_back(
     assert "the log has signed 7 entries, the database ends at 4: it is an older copy" in checked.stderr
 
     backups.restore("newest")
+    forget_database(settings.mark)
     assert run(settings, "fsck").exit_code == 0
     assert run(settings, "log", "add", "-", lines=line).exit_code == 0
     with closing(open_ledger(settings)) as ledger:
@@ -79,6 +80,7 @@ def test_what_was_marked_and_never_stored_counts_as_signed(
     backups.restore("older")
     assert refusal(settings).code == "log_behind"
     backups.restore("newest")
+    forget_database(settings.mark)
     with closing(open_ledger(settings)) as ledger:
         assert examine(ledger) == 4
 
@@ -93,6 +95,7 @@ def test_another_history_is_refused(settings: Settings, backups: Backups, writer
     signed = settings.mark.read_bytes()
     backups.restore("common")
     settings.mark.write_bytes(mark)
+    forget_database(settings.mark)
     add(settings, *(writer.review() for _ in range(count)))
     settings.mark.write_bytes(signed)
     halted = refusal(settings)

@@ -12,7 +12,7 @@ from ledger.errors import Halted
 from ledger.log import witnesses
 from ledger.log.add_checkpoint import SIZE_TYPE, AddCheckpoint
 from tests.audits.witnessing import Running as RunningWitness
-from tests.crash.harness import Backups
+from tests.crash.harness import Backups, forget_database
 from tests.ledger.log.crooked import CROOK, Reply, crooked, honest_line, wait_for
 from tests.ledger.log.watched_log import follow, policy_of, state, witness
 from tests.running import Running, Writer
@@ -47,6 +47,7 @@ def restore(running: Running, tmp_path: Path, older: Backups, text: str) -> None
     older.restore("older")
     shutil.rmtree(running.settings.data)
     shutil.copytree(tmp_path / "older", running.settings.data)
+    forget_database(running.settings.mark)
     running.settings.tlog_policy.write_text(text)
 
 
