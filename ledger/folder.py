@@ -290,9 +290,12 @@ def _shared_mark(settings: Settings, origin: str) -> SharedMark | None:
 
 def _made_as(store: Store, origin: str, keys: ServiceKeys) -> str:
     """The base URL that the ledger was made with; one of an earlier version, the one that its origin comes from. Raises
-    Misconfigured when `keys` are not the ledger's own."""
+    Misconfigured when `keys` are not the ledger's own, Halted when what is kept is damaged."""
     with store.read() as connection:
         found = read_setting(connection)
+    scheme = found.base_url.partition("://")[0] if found else "https"
+    if found and (scheme not in ("http", "https") or origin_of(found.base_url) != origin):
+        raise Halted("log_damaged", "the base URL in the table setting is not the log's: bring that row back")
     known = found.service_keys if found else None
     kept = Setting(found.base_url if found else base_url_of(origin), fingerprints(keys, known))
     if kept != found:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from ledger.log.checkpoint import open_checkpoint
 from ledger.log.entries import parse_entry
 from ledger.log.mark import Mark
 from ledger.settings import Settings, base_url_of, origin_of
+from ledger.store.engine import Store
+from ledger.store.setting import read_setting, write_setting
 from tests.running import Running, Writer
 
 
@@ -177,6 +180,25 @@ def test_service_keys_from_before_a_rotation_are_refused(running: Running) -> No
         open_ledger(running.settings)
     assert refused.value.code == "key_mismatch"
     path.write_bytes(newer)
+    running.open()
+
+
+def test_a_damaged_row_of_fingerprints_halts(running: Running) -> None:
+    """With one that cannot be read, or has another name, any secret would be taken for the right one."""
+    running.ledger.close()
+    with closing(Store(running.settings.database_url)) as store:
+        with store.read() as connection:
+            kept = read_setting(connection)
+        assert kept is not None
+        texts = [kept.service_keys.replace("booking", "boojing"), kept.service_keys[1:], "{}", "[]", "null", '{"x":1}']
+        damaged = [replace(kept, service_keys=text) for text in texts]
+        damaged += [replace(kept, base_url=url) for url in ("", "https://evil.example", "ftp://127.0.0.1:8080")]
+        for each in damaged:
+            with store.write() as connection:
+                write_setting(connection, each)
+            assert refusal(running.settings) == "log_damaged"
+        with store.write() as connection:
+            write_setting(connection, kept)
     running.open()
 
 
