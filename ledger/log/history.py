@@ -73,6 +73,8 @@ class History:
                 self._file.require_writable()
                 unreadable = None
             except Halted as error:
+                if not self._file.may_be_replaced():
+                    raise
                 if self._accepted is None:
                     newest = newest_published(connection)
                     raise Halted(error.code, f"{error.message}. {_how_to_accept(newest)}") from None

@@ -174,6 +174,10 @@ class MarkFile:
         if self._path.exists() and not os.access(self._path, os.W_OK):
             raise _unreadable(self._path, PermissionError(errno.EACCES, "it may not be written"))
 
+    def may_be_replaced(self) -> bool:
+        """Whether a file that cannot be used is damaged: what another user's file holds is not known."""
+        return os.access(self._path, os.R_OK | os.W_OK) and self._path.is_file()
+
     def write(self, mark: Mark) -> Mark:
         """`mark` is durable when this returns it; a newer mark that another process wrote is returned instead. Raises
         Halted (`log_forked`) when another root is marked at the size, and as `read`; OSError when it cannot be written.

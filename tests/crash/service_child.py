@@ -103,12 +103,12 @@ class Service(Child):
 
 
 def look_as_nobody(path: Path, channel: Connection) -> None:
-    """What a process without rights finds in a mark file."""
+    """What a process without rights finds in a mark file, and whether it may be replaced."""
     os.setuid(pwd.getpwnam("nobody").pw_uid)
+    file = MarkFile(path)
     try:
-        file = MarkFile(path)
         found = file.read()
         file.require_writable()
-        channel.send(found.size if found is not None else None)
+        channel.send((found.size if found is not None else None, file.may_be_replaced()))
     except StaylogError as error:
-        channel.send(error.code)
+        channel.send((error.code, file.may_be_replaced()))

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
 
+from ledger.errors import Halted
 from ledger.folder import init_folder, open_ledger
 from ledger.log.mark import MarkFile
 from ledger.settings import Settings
@@ -208,22 +210,36 @@ def test_a_damaged_mark_halts_and_says_what_to_do(settings: Settings) -> None:
         assert one.health() == "mark_unreadable"
 
 
+def test_the_operators_word_replaces_no_mark_that_cannot_be_read(tmp_path: Path) -> None:
+    """It may be newer than the database; what is in its place is left there."""
+    settings = Settings.of(tmp_path / "data")
+    init_folder(settings)
+    newest = str(MarkFile(settings.mark).read())
+    settings.mark.rename(tmp_path / "aside")
+    settings.mark.mkdir()
+    with pytest.raises(Halted, match="cannot be used") as refused:
+        open_ledger(replace(settings, accepted=newest))
+    assert refused.value.code == "mark_unreadable"
+    assert settings.mark.is_dir()
+
+
 def test_a_mark_that_is_not_the_services_own_halts_it(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
-    for folder in (tmp_path, *list(tmp_path.parents)[:3]):
-        folder.chmod(folder.stat().st_mode | 0o755)
-    path = tmp_path / "last-signed"
     settings = Settings.of(tmp_path / "data")
     init_folder(settings)
-    path.write_bytes(settings.mark.read_bytes())
     found = {}
-    for mode in (0o600, 0o644, 0o666):
-        path.chmod(mode)
-        child = Child(look_as_nobody, path)
-        found[mode] = child.channel.recv()
-        assert child.wait() == 0
-    assert found == {0o600: "mark_unreadable", 0o644: "mark_unreadable", 0o666: 2}
+    # pytest closes its own folders to other users each time that it is started.
+    with TemporaryDirectory(prefix="staylog-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        path = Path(folder) / "last-signed"
+        path.write_bytes(settings.mark.read_bytes())
+        for mode in (0o600, 0o644, 0o666):
+            path.chmod(mode)
+            child = Child(look_as_nobody, path)
+            found[mode] = child.channel.recv()
+            assert child.wait() == 0
+    assert found == {0o600: ("mark_unreadable", False), 0o644: ("mark_unreadable", False), 0o666: (2, True)}
 
 
 def test_the_mark_of_a_running_service_survives_its_deletion(settings: Settings) -> None:
