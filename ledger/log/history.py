@@ -104,6 +104,8 @@ class History:
                 self._settle(connection, newest)
             if newest is not None:
                 self.see(connection, newest)
+            with _writing():
+                self._file.bring_back()
             return newest, head
 
     def is_signed_last(self, signed: Published) -> bool:

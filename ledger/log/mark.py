@@ -198,6 +198,11 @@ class MarkFile:
                 kept = self._kept(file)
                 self._put(file, replace(kept, serial=kept.serial + 1, database=database))
 
+    def bring_back(self) -> None:
+        """A file that was deleted under this process is there again when this returns. Raises as `write`."""
+        if self._known is not None and not self._path.exists():
+            self.write(self._known.mark)
+
     def replace(self, mark: Mark) -> None:
         """A new file with this mark, whatever was there: the operator says that nothing newer was signed."""
         self._path.unlink(missing_ok=True)

@@ -198,9 +198,9 @@ def test_a_mark_that_cannot_be_written_is_a_full_disk(tmp_path: Path, writer: Wr
         settings = Settings.of(small.path / "data", f"sqlite:///{tmp_path}/ledger.db")
         init_folder(settings)
         with closing(open_ledger(settings)) as ledger:
-            ledger.sequencer.start()
             settings.mark.unlink()
             small.fill()
+            ledger.sequencer.start()
             for _ in range(3):
                 refused = ledger.sequencer.submit(writer.review()).exception(30)
                 assert isinstance(refused, Unavailable)

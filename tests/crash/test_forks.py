@@ -246,6 +246,10 @@ def test_the_mark_of_a_running_service_survives_its_deletion(settings: Settings)
     with services(settings) as [one]:
         assert one.add() == ADDED
         settings.mark.unlink()
+        # Also while nothing is added: it may be killed before the next entry.
+        until(settings.mark.exists, 60)
+        assert str(MarkFile(settings.mark).read()) == one.newest()
+        settings.mark.unlink()
         assert one.add() == ADDED
         assert str(MarkFile(settings.mark).read()) == one.newest()
         assert one.health() == WELL
