@@ -65,6 +65,7 @@ def verify_receipt(
     proof.require_plain()
     if proof.index != receipt["index"] or proof.checkpoint != receipt["checkpoint"]:
         raise NotProved("receipt_mismatch", "index or checkpoint differ from the tlog_proof")
+    salt, opening = _read_openings(receipt["openings"], entry)
     checkpoint = proof.verify(entry.leaf_hash, log)
     if proof.index >= checkpoint.size - 1:
         raise NotProved(
@@ -77,7 +78,7 @@ def verify_receipt(
     report.witnessed(proof.checkpoint, log, policy)
     if entry.type != "response":
         report.not_proved.append(REAL_STAYS)
-    salt = _verify_openings(receipt["openings"], entry, report)
+    _verify_text(opening, entry, report)
     if submission is None:
         report.not_proved.append(_WHOSE[entry.type])
         return report
@@ -206,20 +207,26 @@ def parse_receipt(data: bytes) -> dict[str, Any]:
     return receipt
 
 
-def _verify_openings(openings: dict[str, Any], entry: Entry, report: Report) -> bytes:
-    """The salt of the commitment that is for the speaker alone, once the text is the one that the entry commits to."""
+def _read_openings(openings: dict[str, Any], entry: Entry) -> tuple[bytes, Opening | None]:
+    """The salt of the commitment that is for the speaker alone, and what opens the text, if it is shown."""
     own = _OWN[entry.type]
     if openings.keys() != {"text", own} or not isinstance(openings[own], dict) or openings[own].keys() != {"salt"}:
         raise Malformed("receipt_malformed", f"the openings of a receipt must be text and the salt of the {own}")
-    text, committed = openings["text"], entry.members.get("text")
-    if text is None and committed is not None:
-        report.withheld.append("the text that the entry commits to: it was redacted, or is not shown")
-    if text is not None:
-        if committed is None:
-            raise NotProved("opening_unexpected", "the entry commits to no text, and one is opened")
-        Opening.parse(text).require(committed)
-        report.proved.append("the text is the one the entry commits to")
     try:
-        return base64.decode_hash(openings[own]["salt"])
+        salt = base64.decode_hash(openings[own]["salt"])
     except (BadBase64, TypeError) as error:
         raise Malformed("receipt_malformed", f"the {own} salt is {error}") from None
+    return salt, None if openings["text"] is None else Opening.parse(openings["text"])
+
+
+def _verify_text(opening: Opening | None, entry: Entry, report: Report) -> None:
+    """The text is the one that the entry commits to."""
+    committed = entry.members.get("text")
+    if opening is None:
+        if committed is not None:
+            report.withheld.append("the text that the entry commits to: it was redacted, or is not shown")
+        return
+    if committed is None:
+        raise NotProved("opening_unexpected", "the entry commits to no text, and one is opened")
+    opening.require(committed)
+    report.proved.append("the text is the one the entry commits to")

@@ -179,7 +179,7 @@ class Check:
         self.texts("review_text")
         need(self.entry["level"] != "host_attested", "the entry is host_attested, and the submission is a guest's own")
         self.issuer(self.signed["guest_credential"])
-        given = None if self.booking is None else self.booking.get("type")
+        given = None if self.booking is None else str(self.booking.get("type"))
         rests = f"the entry rests on {kind}, and commits to {given or 'no booking statement'} beside it"
         need(given in RESTS_ON.get(kind, []), rests)
         if kind == "stay_receipt":

@@ -20,6 +20,7 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
     try:
         value = _DECODER.decode(text)
     except BadJSON:
+        _require_json(text)
         raise
     except RecursionError:
         raise BadJSON("too_deep", f"nested deeper than {max_depth} levels") from None
@@ -41,6 +42,16 @@ def _decode(data: bytes | str) -> str:
     if text.startswith("\ufeff"):
         raise BadJSON("not_utf8", "the text starts with a byte order mark")
     return text
+
+
+def _require_json(text: str) -> None:
+    """That a text is not JSON is told before what is wrong with a number or a name in it."""
+    try:
+        _SYNTAX.decode(text)
+    except RecursionError:
+        return  # and what was found first is told
+    except ValueError as error:
+        raise BadJSON("malformed_json", f"not JSON: {error}") from None
 
 
 def _check_depth(value: Any, most: int) -> None:
@@ -99,3 +110,4 @@ def _refuse_lone_surrogates(value: Any) -> None:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant)
+_SYNTAX = json.JSONDecoder(parse_int=float, parse_constant=_constant)

@@ -263,6 +263,11 @@ def _altered() -> Iterator[Bound]:
     yield Bound("an invented text", receipt("review", entered(silent, text="Lovely!"), silent), silent, "none was")
 
 
+def _with_nonce(nonce: object) -> Members:
+    given = notice(HOST)
+    return {**given, "guest_binding": {**given["guest_binding"], "nonce": nonce}}
+
+
 def _raised() -> Iterator[Bound]:
     """Levels that rest on nothing, or on something else."""
     said = bare()
@@ -271,9 +276,12 @@ def _raised() -> Iterator[Bound]:
         ("no booking", "callback", None, "no booking statement"),
         ("a claim as a notice", "booking_notice", claim(HOST), "BookingClaim"),
         ("a booking too many", "none", notice(HOST), "rests on"),
+        ("a booking too many, of no type", "none", {"type": None}, "rests on"),
         ("cancelled", "booking_notice", notice(HOST, status="cancelled"), "does not confirm"),
         ("another guest's notice", "booking_notice", notice(HOST, GUESTS[1]), "does not confirm"),
         ("another guest's claim", "booking_claim", claim(HOST, GUESTS[1]), "another guest's"),
+        ("a type that is no text", "callback", {"type": {}}, "rests on"),
+        ("a nonce that is no text", "booking_notice", _with_nonce({}), "does not confirm"),
         ("another booking", "booking_notice", notice(HOST, reference="B-2"), "another booking_reference"),
         ("other dates", "booking_notice", notice(HOST, check_in="2026-05-21"), "other dates"),
         ("an unknown booking", "callback", answer(known=False), "does not confirm"),
@@ -307,12 +315,14 @@ def _others_altered() -> Iterator[Bound]:
         ("another review", members, response("rev-" + "c" * 25 + "a"), "review_id is"),
         ("another host's", members, other, "host_did is"),
         ("unsigned", members, unsigned(said), "is not signed"),
+        ("of no host", members, {**said, "host_did": {}}, "is signed by a key of"),
         ("a review's", members, review(), "is not made from a"),
     ):
         yield Bound(f"response: {name}", receipt("response", dict(members_), signed), signed, differs)
     for name, signed, differs in (
         ("another review", evidence("rev-" + "c" * 25 + "a", stay_receipt(GUEST), now=NOW), "review_id is"),
         ("by another", upgrade_of(stay_receipt(GUEST), GUESTS[1]), "is signed by a key of"),
+        ("of no guest", upgrade_of({**stay_receipt(GUEST), "guest_did": {}}), "is signed by a key of"),
         ("another host", upgrade_of(stay_receipt(GUEST, OTHER_HOST)), "another host_did"),
         ("a forged receipt", upgrade_of({**stay_receipt(GUEST), "nonce": "another"}), "is not one by"),
     ):

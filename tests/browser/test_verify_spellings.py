@@ -5,9 +5,20 @@ from typing import Any
 
 import pytest
 
-from ledger.canon import jcs
+from ledger.canon import base64, jcs
 from tests.browser.browser import Browser
-from tests.browser.verifying import ANSWERS, AT, FORGED, Case, agree, answer_case, forged, reports
+from tests.browser.verifying import (
+    ANSWERS,
+    AT,
+    FORGED,
+    RECEIPTS,
+    Case,
+    agree,
+    answer_case,
+    forged,
+    receipt_case,
+    reports,
+)
 from tests.interop.vectors import golden
 
 HUGE = 2**53 - 1
@@ -32,6 +43,8 @@ def test_spellings(browser: Browser) -> None:
         "half a pair": text[:-1] + ', "x": "\\ud800"}',
         "half a pair as a name": text[:-1] + ', "\\udc00": 1}',
         "a pair": text[:-1] + ', "x": "\\ud83c\\udf39"}',
+        "twice, and no JSON": text[:-1] + ', "x": {"y": 1, "y": 1},}',
+        "large integer, and no JSON": text[:-1] + ', "x": 9007199254740992,}',
         "large integer": text[:-1] + ', "x": 9007199254740992}',
         "largest integer": text[:-1]
         + ', "x": [9007199254740991, -9007199254740991, 1e21, -0, -0.0, 1E400]}'.replace(", 1E400", ""),
@@ -71,6 +84,30 @@ def test_spellings(browser: Browser) -> None:
     # Not even a list of one full answer is a set of pages.
     [report] = reports(browser, [Case("list", (spelled["list"],), key, base["did"])])
     assert report.code == "wrong_kind"
+
+
+def test_the_first_fault_of_several_is_the_same(browser: Browser) -> None:
+    """In a map path, and in a receipt whose openings are malformed too."""
+    base, key = ANSWERS["own full"]
+    proof, zeros = base["answer"]["proof"], base64.encode(bytes(32))
+    path = {**base["answer"], "proof": {**proof, "map_proof": [zeros, "AA=="]}}
+    cases = [answer_case("a map path", path, key, base["did"])]
+    receipt, key = RECEIPTS["golden"]["receipt"], RECEIPTS["golden"]["vkey"]
+    unsigned = receipt["checkpoint"].replace("— ", "— x")
+    other = {"checkpoint": unsigned, "tlog_proof": receipt["tlog_proof"].replace(receipt["checkpoint"], unsigned)}
+    texts: list[Any] = [None, "", 0, False, [], {}, {"text": "x", "salt": "AA=="}]
+    for text in texts:
+        openings = {**receipt["openings"], "text": text}
+        cases.append(receipt_case(f"a text opened by {text!r}", {**receipt, "openings": openings}, key))
+        cases.append(receipt_case(f"{text!r}, and no signature", {**receipt, **other, "openings": openings}, key))
+    for salt in (None, "AA==", zeros):
+        openings = {"text": {"text": "x", "salt": "AA=="}, "evidence": {"salt": salt}}
+        cases.append(receipt_case(f"a salt {salt}", {**receipt, **other, "openings": openings}, key))
+    codes = agree(browser, cases)
+    assert codes == [
+        *("hash_length", None, "signer_unknown", *["opening_malformed"] * 10, *["hash_length"] * 2),
+        *("receipt_malformed", "receipt_malformed", "hash_length"),
+    ]
 
 
 def test_entries_and_dids(browser: Browser) -> None:
