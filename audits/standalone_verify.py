@@ -31,7 +31,7 @@ def members(forms):
 CATEGORIES = ("overall", "accuracy", "cleanliness", "communication", "value", "location")
 LEVELS, OUTCOMES = "guest_verified host_attested unconfirmed".split(), "conflict contradicted denied unanswered".split()
 LATER, SHOWN = dict.fromkeys(range(0x13439, 0x13440)), "\t\n\u200c\u200d"  # of Cf since Unicode 15; shown of Cc and Cf
-DATE, TIME = '"[0-9]{4}-[0-9]{2}-[0-9]{2}"', '"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"'
+DATE, TIME = '"[0-9]{4}-[0-9]{2}-[0-9]{2}"', '"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?!24)[0-9]{2}:[0-9]{2}:[0-9]{2}Z"'
 N, HASH = "(0|[1-9][0-9]{0,15})", '"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]="'  # whole numbers; base64 of 32 bytes
 RATINGS = '{"accuracy":R,"cleanliness":R,"communication":R,("location":R,)?"overall":R,"value":R}'
 BOOKING = "stay_receipt|booking_notice|booking_claim|callback|attestation|none"
@@ -136,9 +136,9 @@ def witnessed(note, vkey, policy):
         match re.findall("[^ \t]+", line):
             case ["log", key, *url] if key[-44:] not in [log[-44:] for log in logs] and len(url) < 2:
                 logs[key] = signatures(note, key, LOG)
-            case ["witness", name, key, *url] if name not in met and key[-44:] not in keys and len(url) < 2:
+            case ["witness", name, key, *url] if name not in met and key.split("+", 2)[-1] not in keys and len(url) < 2:
                 count = signatures(note, key, WITNESS, ML_DSA)
-                met[name] = keys[key[-44:]] = bool(count)  # by key: none counts twice
+                met[name] = keys[key.split("+", 2)[-1]] = bool(count)  # by key: none counts twice
                 unchecked += [key.split("+")[0]] if count is None else []
             case ["group", name, asked, *members] if name not in met and {*members} <= met.keys() - used:
                 thresholds = {str(k): k for k in range(1, len(members) + 1)} | {"any": 1, "all": len(members)}

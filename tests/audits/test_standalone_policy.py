@@ -21,7 +21,7 @@ from ledger.canon import base64, mldsa
 from ledger.cli import main
 from ledger.errors import NotProved, StaylogError
 from ledger.log.cosignature import cosign
-from ledger.log.note import COSIGNATURE, ED25519, Note, Signature, Verifier
+from ledger.log.note import COSIGNATURE, ED25519, ML_DSA_44, Note, Signature, Verifier
 from ledger.log.policy import Policy
 from tests.ledger.log import mldsa_witness, worked_example
 from tests.ledger.log import test_witnessing as witnessing
@@ -269,6 +269,13 @@ def test_ml_dsa_cosignatures_count(quorum: str, expected: tuple[int, int]) -> No
     assert agreement(f"{PQ_POLICY}{quorum}\n", note) == expected
     other = mldsa_witness.cosign(TEXT.replace("log", "lug", 1), TIME)
     assert agreement(f"{PQ_POLICY}none\n", with_lines(other)) is None
+
+
+def test_ml_dsa_keys_may_end_alike() -> None:
+    key = mldsa_witness.WITNESS.public_key
+    other = Verifier("other.example", ML_DSA_44, bytes([key[0] ^ 1]) + key[1:])
+    note = with_lines(mldsa_witness.cosign(TEXT, TIME))
+    assert agreement(f"{PQ_POLICY}pq\nwitness other {other}\n", note) == (1, 3)
 
 
 @pytest.mark.parametrize(("quorum", "expected"), [("two", None), ("pq", None), ("a", (1, 2)), ("none", (1, 2))])

@@ -1,6 +1,7 @@
 """The standalone verifier refuses what the library refuses, under the good signature of an operator who signs anything."""
 
 import json
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -178,3 +179,9 @@ def test_reads_pages_in_one_array() -> None:
     assert verdicts(json.dumps(pages[:1]), key, host) == (False, False)
     assert verdicts(json.dumps([pages]), key, host) == (False, False)
     assert verdicts("[]", key, host) == (False, False)
+
+
+def test_no_day_has_an_hour_24() -> None:
+    """From 3.14 on Python reads it as midnight of the next day."""
+    assert re.fullmatch(standalone_verify.TIME, '"2026-01-01T23:00:00Z"')
+    assert not re.fullmatch(standalone_verify.TIME, '"2026-01-01T24:00:00Z"')
