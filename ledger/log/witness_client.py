@@ -70,7 +70,8 @@ class WitnessClient:
                 return self._line(ours.text, answer.body, published.at, now)
             if answer.status != 409:
                 break
-            known, said = old, self._size(answer.body) if answer.media_type == SIZE_TYPE else None
+            says_size = answer.media_type == SIZE_TYPE and answer.body
+            known, said = old, self._size(answer.body) if says_size else None
             if old == published.size and said in (None, old):
                 # The same size and another root: 409 in tlog-witness 1.0.0, 422 in the drafts after it.
                 raise self._forked(published, old)

@@ -146,7 +146,10 @@ def test_one_that_is_down_slow_or_drips(
     assert refused(running, gone).code == "fetch_unreachable"
 
 
-@pytest.mark.parametrize("conflict", [Reply(409, ""), Reply(409, "4\n"), Reply(409, "4\n", SIZE_TYPE), Reply(422, "")])
+@pytest.mark.parametrize(
+    "conflict",
+    [Reply(409, ""), Reply(409, "4\n"), Reply(409, "4\n", SIZE_TYPE), Reply(409, "", SIZE_TYPE), Reply(422, "")],
+)
 def test_another_root_at_the_same_size_is_a_fork(
     running: Running, client: WitnessClient, crook: Crook, conflict: Reply
 ) -> None:
