@@ -110,6 +110,18 @@ def test_the_first_fault_of_several_is_the_same(browser: Browser) -> None:
     ]
 
 
+def test_what_a_document_is_does_not_depend_on_its_spelling(browser: Browser) -> None:
+    """A receipt has the member `tlog_proof` itself; an answer may name another thing so."""
+    receipt, key = json.dumps(RECEIPTS["golden"]["receipt"]), RECEIPTS["golden"]["vkey"]
+    [found] = reports(browser, [Case("receipt", (receipt.replace('"tlog_proof"', '"tlog\\u005fproof"'),), key)])
+    assert (found.verdict, "submission" in found.states) == ("proved", True)
+    base, key = ANSWERS["own full"]
+    answer = {**base["answer"], "more": {"tlog_proof": 1}}
+    agree(browser, [answer_case("answer", answer, key, base["did"])])
+    [cut] = reports(browser, [Case("cut", (receipt[:-1],), key)])
+    assert (cut.code, "submission" in cut.states) == ("malformed_json", True)
+
+
 def test_entries_and_dids(browser: Browser) -> None:
     """Each member of each type of entry with values that do not belong there, under a good signature."""
     host, cases = golden("record.json")["host"], []
