@@ -29,6 +29,7 @@ from tests.waiting import until
         ((STRANGER,), BOTH + "quorum none", "unchecked", None, "0 of 2 witnesses agree, and the policy asks for none"),
         ((FIRST,), "", "unchecked", None, "witness.example/w1"),
         ((FIRST,), "nonsense", "wrong", "policy_malformed", "line 1"),
+        ((FIRST,), BOTH + "quorum w1\xa0", "wrong", "policy_malformed", "line 4"),
     ],
 )  # fmt: skip
 def test_witnesses(
