@@ -185,3 +185,12 @@ def test_no_day_has_an_hour_24() -> None:
     """From 3.14 on Python reads it as midnight of the next day."""
     assert re.fullmatch(standalone_verify.TIME, '"2026-01-01T23:00:00Z"')
     assert not re.fullmatch(standalone_verify.TIME, '"2026-01-01T24:00:00Z"')
+
+
+def test_reads_an_index_head() -> None:
+    """It names no host, and so stands in no answer: a verifier that does not know it gives another reason."""
+    head = {"type": "index_head", "v": 1, "seq": 0, "count": 2**53 - 1, "root": base64.encode(bytes(32)), "at": AT}
+    assert standalone_verify.read_entry(jcs.dumps(head).decode()) == head
+    for changes in ({"seq": -1}, {"count": 2**53}, {"root": ""}, {"at": "2026-02-30T00:00:00Z"}, {"host_did": HOST}):
+        with pytest.raises((standalone_verify.Wrong, ValueError)):
+            standalone_verify.read_entry(json.dumps({**head, **changes}, sort_keys=True, separators=(",", ":")))
