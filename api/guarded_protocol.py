@@ -130,8 +130,11 @@ class GuardedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= MOST_PIPELINED:
             self._stop_parsing(PIPELINED)
         self._raw = self._content = 0
-        self._enter(Phase.BODY)
+        # It raises when the target cannot be read: then there is no request yet that could be answered.
         super().on_headers_complete()
+        self._enter(Phase.BODY)
+        # The lines of a trailer come here too. They are the client's own, and no header that a proxy has looked at.
+        self.headers = []
 
     def on_body(self, body: bytes) -> None:
         self._content += len(body)

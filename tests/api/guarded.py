@@ -52,7 +52,7 @@ def answer(connection: socket.socket) -> tuple[int, str]:
         head, end, body = data.partition(b"\r\n\r\n")
         length = re.search(rb"\r\ncontent-length: (\d+)", head) if end else None
         if length and len(body) >= int(length[1]):
-            return int(head[9:12]), json.loads(body)["code"] if body.startswith(b"{") else body.decode()[:10]
+            return int(head[9:12]), json.loads(body)["code"] if body.startswith(b"{") else body.decode()[:40]
         try:
             part = connection.recv(65536)
         except ConnectionError:
@@ -97,12 +97,17 @@ def guarded(*, proxies: list[Network] | None = None, **limits: Any) -> Iterator[
     async def read(request: Request[Any, Any, Any]) -> str:
         return str(len(await request.body()))
 
+    @post("/headers")
+    async def headers(request: Request[Any, Any, Any]) -> str:
+        await request.body()
+        return " ".join(sorted(request.headers.keys()))
+
     @post("/ignore")
     async def ignore() -> str:
         return "ignored"
 
     app = Litestar(
-        [hello, large, wait, read, ignore],
+        [hello, large, wait, read, headers, ignore],
         state=State({"base_url": BASE}),
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=None,

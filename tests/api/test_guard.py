@@ -287,3 +287,22 @@ def test_a_second_request_that_does_not_come_keeps_no_place() -> None:
         assert count() == 1
         for each in crowd:
             each.close()
+
+
+def test_a_target_that_cannot_be_read_does_not_answer_the_request_before() -> None:
+    unreadable = b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"
+    with guarded() as server:
+        assert server.ask(unreadable) == (400, "bad_request")
+        assert server.ask(HELLO.replace(b"hello", b"wait") + unreadable) == (0, "")
+
+
+def test_a_trailer_adds_no_headers() -> None:
+    """A client could say there whom a trusted proxy had its request from, after what the proxy said."""
+    head = b"POST /headers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    trailer = b"X-Forwarded-For: 198.51.100.1\r\n\r\n"
+    with guarded() as server, server.connect() as connection:
+        connection.sendall(head + b"1\r\nx\r\n0\r\n" + trailer)
+        assert answer(connection) == (201, "host transfer-encoding")
+        # The next request has its own again.
+        connection.sendall(head + b"0\r\n\r\n")
+        assert answer(connection) == (201, "host transfer-encoding")
