@@ -152,7 +152,10 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._phase is Phase.BODY and self._is_answered:
+        if self.transport.is_closing():
+            # Requests behind this one have no answer, and the client may take its time to read.
+            self.guard.bounds.wait(self)
+        elif self._phase is Phase.BODY and self._is_answered:
             self._enter(Phase.REST)
         elif self._phase is Phase.ANSWER and self._is_answered:
             self._enter(Phase.REQUEST)
@@ -160,6 +163,16 @@ class GuardedProtocol(HttpToolsProtocol):
             # The rest of the next request was not waited for until now.
             self._enter(self._phase)
             self.guard.bounds.wait(self)
+
+    def pause_writing(self) -> None:
+        """What is answered waits until the client reads."""
+        super().pause_writing()
+        self.guard.bounds.wait(self)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._phase is Phase.ANSWER and not self.transport.is_closing():
+            self.guard.bounds.work(self)
 
     def send_400_response(self, msg: str) -> None:
         """Called when parsing fails: by what is not HTTP, or by one of our refusals."""
@@ -179,7 +192,10 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         limits, waited = self.limits, now - self._since
         if self._phase is Phase.REQUEST:
-            if waited > (limits.idle if self._requests else limits.first_byte):
+            if self.unread:
+                # It is not idle as long as it reads.
+                self._since = now
+            elif waited > (limits.idle if self._requests else limits.first_byte):
                 self.end("idle" if self._requests else "no_first_byte")
         elif self._phase is Phase.HEAD and self._is_answered:
             if waited > limits.head:

@@ -169,11 +169,13 @@ def test_ends_a_client_that_never_reads(connection_header: bytes) -> None:
             until(lambda: server.open == 0, 10)
 
 
-def test_lets_a_client_read_slowly_at_its_pace() -> None:
-    sent = b"GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-    with guarded(grace=0.3, bytes_per_second=LARGE // 4) as server, server.connect(sent=sent) as connection:
+@pytest.mark.parametrize("connection_header", [b"", b"Connection: close\r\n"])
+def test_lets_a_client_read_slowly_at_its_pace(connection_header: bytes) -> None:
+    """Also for longer than a connection may be idle."""
+    sent = b"GET /large HTTP/1.1\r\nHost: a\r\n" + connection_header + b"\r\n"
+    with guarded(grace=0.3, idle=0.3, bytes_per_second=LARGE // 4) as server, server.connect(sent=sent) as connection:
         read = 0
-        while part := connection.recv(1 << 20):
+        while read <= LARGE and (part := connection.recv(1 << 18)):
             read += len(part)
             time.sleep(0.02)
         assert read > LARGE
@@ -287,6 +289,21 @@ def test_a_second_request_that_does_not_come_keeps_no_place() -> None:
         assert count() == 1
         for each in crowd:
             each.close()
+
+
+@pytest.mark.parametrize(
+    "sent", [b"GET /large HTTP/1.1\r\n\r\n" * 2, b"GET /large HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" + HELLO]
+)
+def test_requests_behind_an_answer_that_is_not_read_keep_no_place(sent: bytes) -> None:
+    """They are not being answered as long as the client does not read."""
+    with guarded(connections=4, per_address=4, grace=LONG) as server:
+        crowd = [server.connect(sent=sent) for _ in range(4)]
+        until(lambda: sum(each.unread > 0 for each in list(server.guard._open)) == 4, 10)
+        try:
+            assert server.ask() == (200, "hello")
+        finally:
+            for each in crowd:
+                each.close()
 
 
 def test_a_target_that_cannot_be_read_does_not_answer_the_request_before() -> None:
