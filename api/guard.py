@@ -4,6 +4,7 @@ They are looked at together, twice a second: a timer for each would cost every r
 """
 
 import asyncio
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -38,6 +39,8 @@ class Guard:
         self.bounds: ConnectionBounds[Connection] = ConnectionBounds(limits.connections, limits.per_address, proxies)
         self._open: set[Connection] = set()
         self._timer: asyncio.TimerHandle | None = None
+        # From then on no connection is waited for.
+        self._ends_at = math.inf
 
     def enter(self, connection: Connection, address: str, loop: asyncio.AbstractEventLoop) -> Full | None:
         """Take a connection, in the place of another one if need be; or say why not."""
@@ -55,6 +58,10 @@ class Guard:
         self._open.discard(connection)
         CONNECTIONS.set(len(self._open))
 
+    def stop(self, now: float) -> None:
+        """The server stops: connections that wait for their client have a moment left. The rest is being answered."""
+        self._ends_at = now + self.limits.grace
+
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         # Before anything that could fail.
         self._timer = loop.call_later(self.limits.sweep, self._sweep, loop) if self._open else None
@@ -62,6 +69,9 @@ class Guard:
         for connection in list(self._open):
             connection.check(now)
             unread += connection.unread
+        if now > self._ends_at:
+            for connection in self.bounds.waiting():
+                connection.end("stopping")
         if unread > self.limits.unread_bytes:
             self._drop_unread(unread)
 

@@ -9,7 +9,8 @@ import asyncio
 from enum import Enum, auto
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from api.guard import GuardedConfig
 from api.metrics import CONNECTIONS_REFUSED
@@ -66,6 +67,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._refused = False
         self._found: Refusal | None = None
         self.url = b""
+        # What the application answers: `cycle` is the newest request, which may wait behind it.
+        self._running: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -77,7 +80,12 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.guard.leave(self)
+        self._tell_application()
         super().connection_lost(exc)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     # What comes
 
@@ -112,7 +120,7 @@ class GuardedProtocol(HttpToolsProtocol):
         elif self._phase is Phase.REST:
             self._raw += size
             if self._raw > self.limits.linger_bytes:
-                self.transport.abort()
+                self._abort()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -205,7 +213,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._refuse(SLOW_BODY)
         elif self._phase is Phase.REST:
             if waited > limits.linger:
-                self.transport.abort()
+                self._abort()
         else:
             # It is ours to go on.
             self._since += limits.sweep
@@ -224,7 +232,17 @@ class GuardedProtocol(HttpToolsProtocol):
     def end(self, reason: str) -> None:
         """Without an answer."""
         CONNECTIONS_REFUSED.labels(reason).inc()
+        self._abort()
+
+    def _abort(self) -> None:
+        self._tell_application()
         self.transport.abort()
+
+    def _tell_application(self) -> None:
+        """Its client has gone: what it still sends is dropped. To write it would raise, as the transport is closed."""
+        if self._running is not None:
+            self._running.disconnected = True
+            self._running.message_event.set()
 
     # Refusing
 
@@ -232,12 +250,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self._refused = True
         CONNECTIONS_REFUSED.labels(refusal.reason).inc()
         if refusal.code is None or not self._can_answer():
-            self.transport.abort()
+            self._abort()
             return
-        if self.cycle is not None:
-            # The application is told that its client has gone.
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self._tell_application()
         self.transport.write(answer_of(self.config, refusal.code, detail))
         self.transport.write_eof()
         self.flow.resume_reading()

@@ -1,5 +1,6 @@
 """uvicorn around the application."""
 
+import asyncio
 import gc
 import math
 import socket
@@ -52,6 +53,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 (uvicorn's)
         for listener in self._listeners:
             listener.close()
+        self.config.guard.stop(asyncio.get_running_loop().time())
         await super().shutdown()
 
     def _protocol(self) -> GuardedProtocol:

@@ -85,6 +85,10 @@ class ConnectionBounds(Generic[C]):
         for group in self._members.get(connection, ()):
             group.waiting.pop(connection, None)
 
+    def waiting(self) -> list[C]:
+        """Those that wait for their client, the longest first."""
+        return list(self._all.waiting)
+
     def _groups_of(self, address: str) -> "list[_Group[C]]":
         """From the smallest to that of all. An address that cannot be read counts as one more address."""
         if self._per_address is None:

@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -158,15 +159,24 @@ def test_ends_a_connection_whose_body_is_not_wanted() -> None:
             assert answer(connection) == (200, "hello")
 
 
-@pytest.mark.parametrize("connection_header", [b"", b"Connection: close\r\n"])
-def test_ends_a_client_that_never_reads(connection_header: bytes) -> None:
-    """Also when the connection is only kept to send the rest."""
-    sent = b"GET /large HTTP/1.1\r\nHost: a\r\n" + connection_header + b"\r\n"
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /large HTTP/1.1\r\n\r\n",
+        b"GET /large HTTP/1.1\r\nConnection: close\r\n\r\n",
+        b"GET /large HTTP/1.1\r\n\r\n" * 2,
+        b"GET /large HTTP/1.1\r\n\r\n" + HELLO * 2,
+    ],
+)
+def test_ends_a_client_that_never_reads(sent: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also when the connection is only kept to send the rest, or when requests wait behind the answer. None of it is
+    written down."""
     with guarded(grace=0.3, bytes_per_second=LARGE * 4) as server:
         count = counting("answer_not_read")
         with server.connect(sent=sent):
             until(lambda: count() == 1, 10)
             until(lambda: server.open == 0, 10)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("connection_header", [b"", b"Connection: close\r\n"])
@@ -304,6 +314,25 @@ def test_requests_behind_an_answer_that_is_not_read_keep_no_place(sent: bytes) -
         finally:
             for each in crowd:
                 each.close()
+
+
+def test_a_server_that_stops_waits_for_no_client(capfd: pytest.CaptureFixture[str]) -> None:
+    sent = [
+        b"GET /large HTTP/1.1\r\n\r\n" * 2,
+        b"GET /large HTTP/1.1\r\n\r\n",
+        HELLO,
+        b"GET /",
+        POST + b"Content-Length: 9\r\n\r\n",
+    ]
+    with ExitStack() as crowd:
+        with guarded(grace=0.4, idle=LONG, bytes_per_second=1) as server:
+            for each in sent:
+                crowd.enter_context(server.connect(sent=each))
+            until(lambda: server.open == len(sent), 10)
+            time.sleep(0.2)
+            began = time.monotonic()
+        assert time.monotonic() - began < 5
+    assert capfd.readouterr().err == ""
 
 
 def test_a_target_that_cannot_be_read_does_not_answer_the_request_before() -> None:
