@@ -41,6 +41,8 @@ SQLITE_READERS, POSTGRESQL_READERS = 2, 8
 MOST_SUBMISSIONS = 100
 # Bytes of documents of other platforms that are in memory at once, also of those that are still coming.
 MOST_OF_DOCUMENTS = 128 * 1024 * 1024
+# And those of one address: three documents of the longest kind.
+MOST_OF_ONE = 16 * 1024 * 1024
 
 
 def create_app(
@@ -110,7 +112,8 @@ def create_app(
                 "base_url": base_url,
                 "desk": desk,
                 "intake": intake,
-                "documents": Buffered(MOST_OF_DOCUMENTS),
+                "documents": Buffered(MOST_OF_DOCUMENTS, MOST_OF_ONE if limits else MOST_OF_DOCUMENTS),
+                "proxies": proxies,
                 "answers": answers,
                 "readers": readers,
             }

@@ -4,6 +4,7 @@ It is kept in memory: the framework would put a document that is longer than a m
 takes what comes without the name of a file for text.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,28 +23,37 @@ MAX_OVERHEAD = 8 * 1024
 
 
 class Buffered:
-    """Bytes of bodies that are in memory, of all requests together. Used by the event loop's thread alone."""
+    """Bytes of bodies that are in memory, of all requests together, and of those of each client. Used by the event
+    loop's thread alone."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, of_one: int) -> None:
         self._left = most
+        self._of_one = of_one
+        self._of: Counter[str] = Counter()
 
     @contextmanager
-    def held(self) -> Iterator[Callable[[int], None]]:
+    def held(self, client: str) -> Iterator[Callable[[int], None]]:
         """For one body: call what it yields with the size of each chunk, before the chunk is kept. That raises
         Unavailable when there is no room; a body that comes slowly takes no more than what has come."""
         mine = 0
 
         def hold(size: int) -> None:
             nonlocal mine
+            if self._of[client] + size > self._of_one:
+                raise Unavailable("busy", "you are sending too many documents at once; try again in a moment")
             if size > self._left:
                 raise Unavailable("busy", "too many documents are being sent at once; try again in a moment")
             mine += size
             self._left -= size
+            self._of[client] += size
 
         try:
             yield hold
         finally:
             self._left += mine
+            self._of[client] -= mine
+            if not self._of[client]:
+                del self._of[client]
 
 
 async def two_parts(request: Request[Any, Any, Any], hold: Callable[[int], None]) -> tuple[bytes, bytes]:

@@ -10,6 +10,7 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 
 from api.caching import SECOND
+from api.clients import client
 from api.identity_codes import IDENTITY
 from api.intake import json_body
 from api.log import inclusion_path
@@ -162,7 +163,8 @@ async def submit_evidence(request: Request[None, None, State], review_id: Review
 async def submit_cross_platform(request: Request[None, None, State]) -> Response[bytes]:
     """A review that was given on another platform, attested by the host: the signed CrossPlatformReview in the part
     `attestation`, the booking's document, PDF or JSON, in the part `document`, of which only the hash is kept."""
-    with request.app.state.documents.held() as hold:
+    state = request.app.state
+    with state.documents.held(client(request.scope, state.proxies)) as hold:
         attestation, document = await two_parts(request, hold)
         return await _taken_in(request, attest, attestation, document)
 

@@ -3,16 +3,20 @@
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from select import select
 from typing import Any
 
 import httpx
 import pytest
 
-from api.parts import MAX_OVERHEAD
+from api.parts import MAX_OVERHEAD, Buffered
+from ledger.errors import Unavailable
 from ledger.reviews.crossplatform import MAX_DOCUMENT
 from tests.api.hosts_and_guests import PDF, attest, attestation, consent, trust_hosts
 from tests.api.refusals import BROWN, REFERENCES, said
-from tests.api.site import Person, Site, problem
+from tests.api.site import Person, Site, problem, serving
 from tests.api.test_bookings import documented
 from tests.reviewing import encoded, review
 from tests.schemas.validators import validator
@@ -198,3 +202,35 @@ def test_a_document_is_never_on_the_disk(site: Site, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("tempfile.SpooledTemporaryFile.rollover", refuse)
     document = filled(2 * 1024 * 1024)
     assert attest(site, attestation(HOST, next(REFERENCES), document=document), document).status_code == 201
+
+
+def test_documents_have_room_together_and_of_each_client() -> None:
+    documents = Buffered(100, 40)
+    with documents.held("a") as first, documents.held("a") as second, ExitStack() as others:
+        first(30)
+        with pytest.raises(Unavailable, match="you are sending"):
+            second(11)
+        second(10)
+        for name in ("b", "c"):
+            others.enter_context(documents.held(name))(30)
+        with documents.held("d") as late, pytest.raises(Unavailable, match="being sent"):
+            late(1)
+    for name in ("a", "b", "e"):
+        with documents.held(name) as hold:
+            hold(40)
+    assert not documents._of
+
+
+def test_one_address_does_not_keep_others_from_sending_documents(tmp_path: Path) -> None:
+    """It sends all but the end of some documents, and waits."""
+    body = whole(part("attestation", made()), part("document", filled(MAX_DOCUMENT)))
+    head = f"POST {PATH} HTTP/1.1\r\nHost: a.example\r\nContent-Type: {TYPE}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with serving(tmp_path, limits=True) as site, ExitStack() as crowd:
+        trust_hosts(site)
+        address = "127.0.0.1", site.port
+        waiting = [crowd.enter_context(socket.create_connection(address, 10, ("127.0.0.9", 0))) for _ in range(4)]
+        for connection in waiting:
+            connection.sendall(head.encode() + body[:-10])
+        refused, _, _ = select(waiting, [], [], 10)
+        assert refused[0].recv(4096).startswith(b"HTTP/1.1 503")
+        assert attest(site, attestation(HOST, next(REFERENCES))).status_code == 201
