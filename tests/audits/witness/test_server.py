@@ -199,6 +199,14 @@ def test_bodies_have_a_length_and_a_limit(running: Running) -> None:
     assert status(running, LOG.request(0, 3)) == 200
 
 
+def test_takes_a_note_with_sixteen_long_signatures(running: Running) -> None:
+    """c2sp.org/signed-note: up to 16, of up to nearly 5 kB. Those of others are not kept."""
+    others = "".join(f"— witness.example/{n} {base64.encode(bytes([n]) * 5000)}\n" for n in range(15))
+    request = str(AddCheckpoint(0, LOG.proof(0, 3), LOG.note(3) + others))
+    assert len(request) > 96 * 1024
+    assert status(running, request) == 200
+
+
 def test_who_sends_too_much_gets_to_read_so(running: Running) -> None:
     """Though it sends all of it first."""
     body = bytes(MAX_THROWN_AWAY)
