@@ -4,6 +4,7 @@ from prometheus_client import REGISTRY
 
 from ledger.errors import Unavailable
 from ledger.health import Health
+from tests.running import Running
 
 FULL = Unavailable("storage_full", "the disk is full")
 SLOW = Unavailable("storage_unavailable", "no answer")
@@ -34,3 +35,12 @@ def test_the_metric_follows_the_reasons() -> None:
     assert (gauge("metric", "storage_full"), gauge("metric", "storage_unavailable")) == (0, 1)
     health.clear("metric")
     assert gauge("metric", "storage_unavailable") == 0
+
+
+def test_the_ledgers_health_has_what_its_store_reports(running: Running) -> None:
+    """Until something is written."""
+    ledger = running.ledger
+    assert ledger.store.reported(FULL) is ledger.health.reason() is FULL
+    with ledger.store.write():
+        pass
+    assert ledger.health.reason() is None
