@@ -76,11 +76,13 @@ class ClockGuard:
         return True
 
     def accept(self) -> None:
-        """The clock is right now: the operator says so. Later jumps are refused as before."""
+        """The clock is right now: the operator says so. Later jumps are refused as before, also by a clock that was
+        behind the log's time."""
         _, ahead = self._read()
         with self._lock:
             # A clock that is behind for a while must not make the right time look like a jump.
             self._confirmed = ahead if self._confirmed is None else max(self._confirmed, ahead)
+            self._behind = False
 
     def witnessed(self, timestamp: int) -> None:
         """A witness of the log has just signed that time, in seconds since 1970. The clock is right if it is near."""

@@ -41,6 +41,15 @@ class Contradicted(StaylogError):
         self.shown = shown
 
 
+class OutOfTime(NotProved):
+    """`log_time_ahead` or `cosignature_time`: the witness has signed the checkpoint, and `timestamp` does not fit the
+    log's time or our clock."""
+
+    def __init__(self, code: str, message: str, timestamp: int) -> None:
+        super().__init__(code, message)
+        self.timestamp = timestamp
+
+
 class Tree(Protocol):
     def root(self, size: int) -> bytes: ...
     def consistency(self, first: int, second: int) -> Sequence[bytes]: ...
@@ -59,7 +68,8 @@ class WitnessClient:
 
     def cosign(self, published: Published, old: int, now: int) -> str:
         """The witness's line for a checkpoint, checked. `old` is what it cosigned last, as far as we know. Raises
-        NotFetched when it does not answer, NotProved when it does not sign, and Contradicted at its word."""
+        NotFetched when it does not answer, NotProved when it does not sign, OutOfTime when it signs at a wrong time,
+        and Contradicted at its word."""
         note = Note.parse(published.note)
         ours = Note(note.text, tuple(each for each in note.signatures if each.is_by(self.log)))
         for _ in range(TRIES):
@@ -127,10 +137,10 @@ class WitnessClient:
         if not seconds(head_at) - SKEW <= found[0].timestamp <= now + SKEW:
             if seconds(head_at) > now + SKEW:
                 why = "a cosignature of today would prove that entries are dated ahead"
-                raise NotProved("log_time_ahead", f"the log's time, {head_at}, is ahead of the clock: {why}")
-            raise NotProved(
-                "cosignature_time", f"{self.name} says that it saw this at {found[0].timestamp}, and now is {now}"
-            )
+                what = f"the log's time, {head_at}, is ahead of the clock: {why}"
+                raise OutOfTime("log_time_ahead", what, found[0].timestamp)
+            what = f"{self.name} says that it saw this at {found[0].timestamp}, and now is {now}"
+            raise OutOfTime("cosignature_time", what, found[0].timestamp)
         return next(each.line() for each in note.signatures if each.is_by(self.verifier))
 
     def _size(self, body: bytes) -> int:

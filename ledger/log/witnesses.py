@@ -26,7 +26,7 @@ from ledger.log.cosignature import Cosignature, cosignatures
 from ledger.log.mark import WHAT_TO_DO
 from ledger.log.note import Note, Verifier
 from ledger.log.reader import Reader
-from ledger.log.witness_client import SECONDS, TRIES, Contradicted, WitnessClient
+from ledger.log.witness_client import SECONDS, TRIES, Contradicted, OutOfTime, WitnessClient
 from ledger.log.witness_policy import ServicePolicy
 from ledger.net.plain import check_address
 from ledger.store import tables
@@ -250,7 +250,12 @@ class Witnesses:
         if last is not None and last > published.size:
             # Another process is ahead of what this one knows.
             published = self._reader.refresh()
-        line = client.cosign(published, min(last or 0, published.size), int(self._clock().timestamp()))
+        try:
+            line = client.cosign(published, min(last or 0, published.size), int(self._clock().timestamp()))
+        except OutOfTime as signed:
+            # It is not kept, and says what time it is all the same.
+            self._guard.witnessed(signed.timestamp)
+            raise
         if self._stop.is_set():
             return
         for fresh in _cosignatures(client, published, line):

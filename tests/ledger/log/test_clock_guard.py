@@ -66,6 +66,21 @@ def test_a_clock_that_is_behind_the_log_at_the_start_may_catch_up() -> None:
     assert not running.is_confirmed(last)
 
 
+@pytest.mark.parametrize("hours", [1, 40 * 24])
+def test_a_clock_that_is_confirmed_behind_the_logs_time_may_not_jump_to_it(hours: float) -> None:
+    """A witness or the operator says that it is the log's time that is wrong."""
+    clock = SetClock()
+    last = ago(clock, hours=-hours)
+    running = guard(clock)
+    assert running.is_confirmed(last)
+    running.witnessed(seconds(clock))
+    clock.jump(hours=hours)
+    assert not running.is_confirmed(last)
+    clock.jump(hours=-hours)
+    clock.forward(hours=hours)
+    assert running.is_confirmed(last)
+
+
 def test_confirms_itself_when_the_log_goes_on_by_another_process() -> None:
     clock = SetClock()
     waiting = guard(clock)

@@ -123,7 +123,8 @@ LIES: dict[str, tuple[Says, str]] = {
 def test_every_lie_has_its_code(running: Running, client: WitnessClient, crook: Crook, lie: str) -> None:
     crook.says, code = LIES[lie]
     error = refused(running, client)
-    assert (error.code, type(error)) == (code, NotFetched if code.startswith("fetch") else NotProved)
+    assert error.code == code
+    assert isinstance(error, NotFetched if code.startswith("fetch") else NotProved)
     # A refusal is shown to people, and may say what the witness said.
     assert error.message.isprintable()
     assert len(crook.asked) <= witness_client.TRIES

@@ -44,7 +44,10 @@ def adds(dated: Running, writer: Writer) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("minutes", "confirms"), [(0, True), (-59, True), (-61, False), (-40 * 24 * 60, False)])
+AT_START = [(0, True), (-59, True), (-61, False), (-40 * 24 * 60, False), (59, True), (61, False)]
+
+
+@pytest.mark.parametrize(("minutes", "confirms"), AT_START)
 def test_at_the_start(dated: Running, writer: Writer, crook: Crook, minutes: int, confirms: bool) -> None:
     dated.clock.forward(days=60)
     signs_at(dated, crook, minutes=minutes)
@@ -112,3 +115,21 @@ def test_a_log_whose_time_is_ahead_keeps_no_cosignature_that_would_convict_it(
     dated.clock.forward(days=40)
     dated.reopen()
     until(lambda: state(dated) == ("cosigned", 4))
+
+
+@pytest.mark.usefixtures("prompt")
+def test_a_cosignature_that_is_not_kept_confirms_the_clock_all_the_same(
+    dated: Running, writer: Writer, crook: Crook
+) -> None:
+    """Of a log whose time is ahead, on a machine that was stopped for five hours."""
+    dated.clock.jump(days=40)
+    dated.reopen(accept_clock=True)
+    dated.add(writer.policy())
+    dated.clock.jump(days=-40)
+    crook.says = lambda _: Reply(503, "")
+    follow(dated, policy_of(dated, f"witness w {CROOK} {crook.url}"))
+    dated.clock.jump(hours=5)
+    assert not adds(dated, writer)
+    signs_at(dated, crook)
+    until(lambda: adds(dated, writer))
+    assert state(dated) == ("waiting", None)
