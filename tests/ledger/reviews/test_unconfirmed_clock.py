@@ -199,12 +199,13 @@ def test_does_not_erase_while_the_clock_is_unconfirmed(hosted: Hosted) -> None:
 
 
 def test_limits_of_a_day_are_not_forgotten(public: Public) -> None:
+    """Though whatever is counted takes rows away that are needed no more."""
     limit, limiter = Limit("test", 1, DAY, 1, "quota_exceeded", "one a day"), public.ledger.limiter
-    minute = Limit("minute", 100, 60, 100, "rate_limited", "a hundred a minute")
+    other = Limit("other", 100, DAY, 100, "quota_exceeded", "a hundred a day")
     limiter.spend(limit, "a guest")
     public.clock.jump(days=FAR.days)
     for each in range(20):
-        limiter.take(minute, f"address {each}")
+        limiter.spend(other, f"guest {each}")
     public.clock.jump(days=-FAR.days)
     with pytest.raises(StaylogError) as refused:
         limiter.spend(limit, "a guest")
