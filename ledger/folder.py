@@ -257,7 +257,8 @@ def open_ledger(
         # Before anything is noted down: a folder without a mark must not get one by being opened.
         publisher.check_history()
         reader = Reader(store, history.see)
-        guard = ClockGuard(clock, elapsed, settings.clock_bound, trusted=is_loopback(settings.base_url))
+        is_local = is_loopback(made_as) and is_loopback(settings.base_url)
+        guard = ClockGuard(clock, elapsed, settings.clock_bound, trusted=is_local)
         if accept_clock:
             guard.accept()
         witnesses = Witnesses(store, reader, verifier, tlog_policy, clock, agent, guard)

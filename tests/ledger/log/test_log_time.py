@@ -108,6 +108,14 @@ def test_a_ledger_on_this_machine_alone_trusts_its_clock(running: Running, write
     assert added(running, writer) == format_time(running.clock())
 
 
+def test_a_public_ledger_trusts_no_clock_under_a_loopback_address(dated: Running, writer: Writer) -> None:
+    """As where a command is run with another STAYLOG_BASE_URL than the service."""
+    dated.settings = replace(dated.settings, base_url="http://127.0.0.1:8080", base_url_stated=True)
+    dated.clock.jump(days=40)
+    dated.reopen()
+    refusal(dated, writer)
+
+
 def test_a_log_whose_time_is_ahead_goes_on(dated: Running, writer: Writer) -> None:
     dated.clock.jump(days=40)
     dated.reopen(accept_clock=True)
