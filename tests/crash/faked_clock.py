@@ -2,7 +2,6 @@
 real."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import pytest
 
 from ledger.clock import utc_now
 from ledger.settings import Settings
+from tests.ports import free_port
 
 STAYLOG = str(Path(sys.executable).with_name("staylog"))
 # Debian has one folder for each architecture; elsewhere there is one, or it was built by hand.
@@ -41,7 +41,10 @@ class FakedClock:
 
     def set(self, **ahead: float) -> None:
         self._ahead = timedelta(**ahead)
-        self._file.write_text(f"{self._ahead.total_seconds():+.0f}\n")
+        # In one step: a process that reads it half written would see the real time.
+        written = self._file.with_suffix(".new")
+        written.write_text(f"{self._ahead.total_seconds():+.0f}\n")
+        written.replace(self._file)
 
     def __call__(self) -> datetime:
         return utc_now() + self._ahead
@@ -60,10 +63,8 @@ class FakedClock:
 @contextmanager
 def serving(settings: Settings, clock: FakedClock, *arguments: str) -> Iterator[httpx.Client]:
     """The service, until the end of the block; it stops in order."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    where = ["--data", str(settings.data), "--database-url", settings.database_url, "--port", port, "--no-limits"]
-    command = [STAYLOG, "serve", *where, *arguments]
+    where = ["--data", str(settings.data), "--database-url", settings.database_url, "--no-limits"]
+    command = [STAYLOG, "serve", "--port", str(free_port()), *where, *arguments]
     output, environment = subprocess.PIPE, clock.environment
     with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, text=True, env=environment) as process:
         assert process.stdout is not None
@@ -75,7 +76,7 @@ def serving(settings: Settings, clock: FakedClock, *arguments: str) -> Iterator[
         else:
             raise AssertionError("".join(told))
         try:
-            with httpx.Client(base_url=line.split()[-1], trust_env=False, timeout=30) as client:
+            with httpx.Client(base_url=line.split()[-1], trust_env=False, timeout=60) as client:
                 yield client
         finally:
             process.terminate()

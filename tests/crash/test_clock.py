@@ -20,7 +20,8 @@ from tests.reviewing import GUESTS, HOST, credential, response, review, stay_rec
 from tests.waiting import until
 
 BASE = "https://ledger.example"
-MINUTE = timedelta(minutes=1)
+# What all this may take; the clock jumps by hours.
+WHILE = timedelta(minutes=30)
 
 
 class Guests:
@@ -87,13 +88,13 @@ def test_a_clock_that_jumps_ahead_and_back_and_between_two_starts(settings: Sett
 
         clock.set(days=40)
         guests.refused(client)
-        until(lambda: not is_healthy(client))
-        assert abs(at(client) - utc_now()) < MINUTE
+        until(lambda: not is_healthy(client), 60)
+        assert abs(at(client) - utc_now()) < WHILE
 
         clock.set()
-        until(lambda: is_healthy(client))
+        until(lambda: is_healthy(client), 60)
         guests.accepted(client)
-        assert abs(at(client) - utc_now()) < MINUTE
+        assert abs(at(client) - utc_now()) < WHILE
         # The response comes on the first day, and no entry says that it is the 41st.
         body = response(first["review_id"], HOST, now=clock(), domain=BASE)
         path = f"/v1/reviews/{first['review_id']}/response"
@@ -110,14 +111,14 @@ def test_a_clock_that_jumps_ahead_and_back_and_between_two_starts(settings: Sett
         guests.refused(client)
         assert client.get("/log/checkpoint").status_code == 200
         clock.set(hours=24)
-        until(lambda: is_healthy(client))
+        until(lambda: is_healthy(client), 60)
 
     clock.set(hours=26)
     with serving(settings, clock, "--accept-clock") as client:
         assert is_healthy(client)
         guests.accepted(client)
         ahead = at(client)
-        assert abs(ahead - clock()) < MINUTE
+        assert abs(ahead - clock()) < WHILE
         # That was wrong. The log is lived with: its time stands still until the real time has come so far.
         clock.set()
         guests.accepted(client)

@@ -49,13 +49,13 @@ def without_standby(settings: Settings) -> Iterator[psycopg.Connection[Any]]:
     with administrator(settings) as admin:
         admin.execute("ALTER SYSTEM SET synchronous_standby_names = 'absent'")
         admin.execute("SELECT pg_reload_conf()")
-        until(lambda: value(admin, "SHOW synchronous_standby_names") == "absent")
+        until(lambda: value(admin, "SHOW synchronous_standby_names") == "absent", 60)
         try:
             yield admin
         finally:
             admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
             admin.execute("SELECT pg_reload_conf()")
-            until(lambda: value(admin, "SHOW synchronous_standby_names") == "")
+            until(lambda: value(admin, "SHOW synchronous_standby_names") == "", 60)
 
 
 def value(connection: psycopg.Connection[Any], query: str) -> Any:
@@ -75,12 +75,12 @@ def test_a_commit_that_waits_is_left_alone_and_found_later(settings: Settings, w
     with closing(open_ledger(settings)) as ledger:
         ledger.sequencer.start()
         with without_standby(settings) as admin:
-            refused = ledger.sequencer.submit(draft).exception(10)
+            refused = ledger.sequencer.submit(draft).exception(60)
             assert isinstance(refused, Unconfirmed)
             assert refused.code == "storage_unavailable"
             assert value(admin, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") > 0
             # It holds the lock: others are told so, and nothing is signed.
-            later = ledger.sequencer.submit(draft).exception(10)
+            later = ledger.sequencer.submit(draft).exception(60)
             assert isinstance(later, Unavailable)
             assert ledger.health.reason() is not None
             assert ledger.reader.refresh().size == 2
@@ -94,7 +94,7 @@ def test_a_commit_that_waits_is_left_alone_and_found_later(settings: Settings, w
 def retried(sequencer: Sequencer, draft: Draft) -> Integrated:
     for _ in range(100):
         future = sequencer.submit(draft)
-        if future.exception(10) is None:
+        if future.exception(60) is None:
             return future.result()
         sleep(0.1)
     raise AssertionError("it is refused again and again")
@@ -102,13 +102,13 @@ def retried(sequencer: Sequencer, draft: Draft) -> Integrated:
 
 def test_a_cancelled_commit_halts_the_log(settings: Settings, writer: Writer) -> None:
     """Nothing is acknowledged or signed until the service is started again."""
-    draft = keyed(writer)
-    with closing(open_ledger(replace(settings, database_deadline=10))) as ledger:
+    draft, settings = keyed(writer), replace(settings, database_deadline=60)
+    with closing(open_ledger(settings)) as ledger:
         ledger.sequencer.start()
         with without_standby(settings) as admin:
             waiting = ledger.sequencer.submit(draft)
-            until(lambda: bool(value(admin, CANCEL)))
-            refused = waiting.exception(10)
+            until(lambda: bool(value(admin, CANCEL)), 60)
+            refused = waiting.exception(60)
         assert isinstance(refused, Unreplicated)
         assert refused.code == "commit_not_replicated"
         assert ledger.sequencer.halted is not None
@@ -120,17 +120,17 @@ def test_a_cancelled_commit_halts_the_log(settings: Settings, writer: Writer) ->
             pass
     with closing(open_ledger(settings)) as ledger:
         ledger.sequencer.start()
-        done = ledger.sequencer.submit(draft).result(10)
+        done = ledger.sequencer.submit(draft).result(60)
         assert done.repeated
         assert examine(ledger, [Ack.of(done)]) == 4
 
 
 def test_a_probe_that_is_cancelled_halts_too(settings: Settings) -> None:
     halted: list[Halted] = []
-    with closing(open_ledger(replace(settings, database_deadline=10))) as ledger, without_standby(settings) as admin:
+    with closing(open_ledger(replace(settings, database_deadline=60))) as ledger, without_standby(settings) as admin:
         probe = WriteProbe(ledger.store)
         probe.start(halted.append)
-        until(lambda: bool(value(admin, CANCEL)))
-        until(lambda: bool(halted))
+        until(lambda: bool(value(admin, CANCEL)), 60)
+        until(lambda: bool(halted), 60)
         probe.close()
     assert [error.code for error in halted] == ["commit_not_replicated"]

@@ -13,8 +13,8 @@ from ledger.canon.times import format_time
 from ledger.errors import StaylogError, Unavailable
 from ledger.log.mark import Database, Mark, MarkFile
 from tests.engines import PostgresServer
-from tests.etcd import free_port
 from tests.ledger.log.watched_log import policy_of, witness
+from tests.ports import free_port
 from tests.running import Running, Writer
 from tests.waiting import until
 
