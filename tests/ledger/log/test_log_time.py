@@ -61,6 +61,12 @@ def test_a_bad_batch_does_not_freeze_the_logs_time(shared: Running, writer: Writ
     assert added(shared, writer) == format_time(parse_time(before) + timedelta(minutes=1))
 
 
+def test_the_clock_is_held_against_the_time_that_passes_from_the_opening_on(dated: Running, writer: Writer) -> None:
+    """A jump by less than the bound of a start is one, though nothing was added before it."""
+    dated.clock.jump(hours=24)
+    refusal(dated, writer)
+
+
 def test_goes_on_while_the_clock_is_behind(dated: Running, writer: Writer) -> None:
     before = added(dated, writer)
     dated.clock.jump(days=-40)
