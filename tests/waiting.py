@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from ledger.errors import StaylogError
 
 
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     end = monotonic() + seconds
     while not condition():
         assert monotonic() < end, "it did not happen"

@@ -85,7 +85,7 @@ class Service(Child):
         return self._ask("health")
 
     def until_health(self, code: str) -> None:
-        until(lambda: self.health() == code, 60)
+        until(lambda: self.health() == code)
 
     def close(self) -> None:
         if self.opened == OPEN:

@@ -25,7 +25,7 @@ def test_a_standby_that_lags_is_refused(tmp_path: Path) -> None:
         stopped = second(settings, tmp_path / "stopped")
         with services(settings, stopped) as (one, two):
             assert one.add() == ADDED
-            until(lambda: two.newest() == one.newest(), 60)
+            until(lambda: two.newest() == one.newest())
             two.close()
             servers.caught_up()
             servers.standby.stop()

@@ -67,11 +67,11 @@ def test_both_services_refuse_an_older_database_though_one_signed(
     other = second(settings, tmp_path / "other")
     with services(settings, other) as (one, two):
         assert one.add() == ADDED
-        until(lambda: two.newest() == one.newest(), 60)
+        until(lambda: two.newest() == one.newest())
     backups.save("older")
     with services(settings, other) as (one, two):
         assert [two.add(), two.add()] == [ADDED, ADDED]
-        until(lambda: one.newest() == two.newest(), 60)
+        until(lambda: one.newest() == two.newest())
     backups.restore("older")
     assert [refusal(each)[0] for each in (settings, other)] == ["log_behind"] * 2
 
@@ -104,7 +104,7 @@ def test_staylog_serve_names_the_command_that_lets_a_new_folder_go_on(tmp_path: 
     assert "staylog log marks" in done.stderr
     word = accepted(done.stderr.strip())
     with serving(bare.data, *where[2:], "--accept-checkpoint", word) as url:
-        assert httpx.get(f"{url}/health").status_code == 200
+        assert httpx.get(f"{url}/health", timeout=60).status_code == 200
 
 
 @pytest.mark.parametrize("length", [0, 3])
@@ -118,14 +118,14 @@ def test_a_database_restored_under_running_services_halts_them(
     backups.save("older")
     with services(settings, second(settings, tmp_path / "other")) as (one, two):
         assert two.add() == ADDED
-        until(lambda: one.newest() == two.newest(), 60)
+        until(lambda: one.newest() == two.newest())
         newest = one.newest()
         backups.restore_under("older")
         if length:
             with closing(open_ledger(ignorant)) as forking:
                 forking.sequencer.append([writer.review() for _ in range(length)])
         for each in (one, two):
-            until(lambda each=each: each.health() in ("log_behind", "log_forked"), 60)  # type: ignore[misc]
+            until(lambda each=each: each.health() in ("log_behind", "log_forked"))  # type: ignore[misc]
             assert each.add() in ("log_behind", "log_forked")
             assert each.newest() == newest
 
@@ -140,11 +140,11 @@ def test_a_running_staylog_serve_says_that_an_older_database_was_put_under_it(tm
     with closing(open_ledger(settings)) as ledger:
         ledger.sequencer.append([writer.review()])
     with serving(settings.data, "--database-url", settings.database_url) as url:
-        assert httpx.get(f"{url}/health").json()["size"] == 6
+        assert httpx.get(f"{url}/health", timeout=60).json()["size"] == 6
         backups.restore_under("older")
-        until(lambda: httpx.get(f"{url}/health").json().get("code") == "log_behind", 60)
-        assert 'staylog_signing_refused_total{code="log_behind"}' in httpx.get(f"{url}/metrics").text
-        assert httpx.get(f"{url}/log/checkpoint").text.split("\n")[1] == "6"
+        until(lambda: httpx.get(f"{url}/health", timeout=60).json().get("code") == "log_behind")
+        assert 'staylog_signing_refused_total{code="log_behind"}' in httpx.get(f"{url}/metrics", timeout=60).text
+        assert httpx.get(f"{url}/log/checkpoint", timeout=60).text.split("\n")[1] == "6"
 
 
 def test_a_dump_that_a_stopped_service_knows_nothing_of_is_refused(tmp_path: Path, postgres: PostgresServer) -> None:

@@ -58,7 +58,7 @@ def test_two_services_move_one_mark(shared: Settings, tmp_path: Path) -> None:
             for each in (one, two):
                 each.channel.send("add")
             assert [each._told() for each in (one, two)] == [ADDED, ADDED]
-        until(lambda: one.newest() == two.newest() == in_etcd(shared), 60)
+        until(lambda: one.newest() == two.newest() == in_etcd(shared))
     with closing(open_ledger(shared)) as ledger:
         assert examine(ledger) >= 18
 

@@ -49,13 +49,13 @@ def without_standby(settings: Settings) -> Iterator[psycopg.Connection[Any]]:
     with administrator(settings) as admin:
         admin.execute("ALTER SYSTEM SET synchronous_standby_names = 'absent'")
         admin.execute("SELECT pg_reload_conf()")
-        until(lambda: value(admin, "SHOW synchronous_standby_names") == "absent", 60)
+        until(lambda: value(admin, "SHOW synchronous_standby_names") == "absent")
         try:
             yield admin
         finally:
             admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
             admin.execute("SELECT pg_reload_conf()")
-            until(lambda: value(admin, "SHOW synchronous_standby_names") == "", 60)
+            until(lambda: value(admin, "SHOW synchronous_standby_names") == "")
 
 
 def value(connection: psycopg.Connection[Any], query: str) -> Any:
@@ -107,7 +107,7 @@ def test_a_cancelled_commit_halts_the_log(settings: Settings, writer: Writer) ->
         ledger.sequencer.start()
         with without_standby(settings) as admin:
             waiting = ledger.sequencer.submit(draft)
-            until(lambda: bool(value(admin, CANCEL)), 60)
+            until(lambda: bool(value(admin, CANCEL)))
             refused = waiting.exception(60)
         assert isinstance(refused, Unreplicated)
         assert refused.code == "commit_not_replicated"
@@ -130,7 +130,7 @@ def test_a_probe_that_is_cancelled_halts_too(settings: Settings) -> None:
     with closing(open_ledger(replace(settings, database_deadline=60))) as ledger, without_standby(settings) as admin:
         probe = WriteProbe(ledger.store)
         probe.start(halted.append)
-        until(lambda: bool(value(admin, CANCEL)), 60)
-        until(lambda: bool(halted), 60)
+        until(lambda: bool(value(admin, CANCEL)))
+        until(lambda: bool(halted))
         probe.close()
     assert [error.code for error in halted] == ["commit_not_replicated"]

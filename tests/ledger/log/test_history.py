@@ -148,8 +148,8 @@ def test_a_running_log_asks_its_witnesses_again_until_one_agrees(
     with running_log(there) as refused:
         assert refused() == "database_changed"
         with witness(there, tmp_path / "witness", port=port):
-            until(lambda: there.ledger.health.reason() is None, 20)
-            there.ledger.sequencer.submit(Writer(5).review()).result(30)
+            until(lambda: there.ledger.health.reason() is None)
+            there.ledger.sequencer.submit(Writer(5).review()).result(60)
 
 
 @contextmanager
