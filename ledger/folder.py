@@ -103,7 +103,7 @@ class Ledger:
 
     def adopt_policy(self) -> bool:
         """Adds a `policy` entry unless the log's newest one has this policy; whether it added one. While the clock is
-        not confirmed that is put off until it is: nothing is admitted before."""
+        not confirmed that is put off, until a second after it is at the latest."""
         newest, adopted = self.reader.newest_policy(), policy.hash_of(self.policy)
         if newest is not None and newest[1] == adopted:
             return False
