@@ -33,8 +33,10 @@ from ledger.store.stall import Stall
 WRITE_LOCK = 0x57A1106
 # As many as a service has threads that read; more than half of them are let go when they are not used.
 READERS, MORE_READERS = 16, 32
-# After a wait for the lock in vain, calls that are queued behind are refused for this long without their own wait.
+# After a wait for a lock in vain, calls that are queued behind are refused for this long without their own wait.
 LOCKED_SECONDS = 0.5
+# How often connections are given up because another one is lost or may only read.
+RENEW_SECONDS = 0.5
 
 T = TypeVar("T", bound=StaylogError)
 
@@ -49,7 +51,7 @@ class Store:
         self.deadlines = deadlines or Deadlines()
         self.health = health or Health()
         # Connections of PostgreSQL that were made before the last failure are not used again.
-        self._generation = 0
+        self._generation, self._renewed_at = 0, -RENEW_SECONDS
         self._reading = self._engine(reading=True)
         # A thread that ends gives its connection back.
         self._thread = local()
@@ -59,7 +61,8 @@ class Store:
         self._turn = Lock()
         self._writer: Connection | None = None
         self._stall = Stall(self._ask)
-        self._locked_until = 0.0
+        # For those who write, and for those who read a table that another has for itself.
+        self._locked_until = self._unreadable_until = 0.0
         self._halted: Halted | None = None
         # When something was written last, by the monotonic clock, and whether it failed since.
         self.written_at, self.is_troubled = 0.0, False
@@ -69,8 +72,10 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Each statement by itself: rows of published sizes never change, so no snapshot is needed. Raises Unavailable
-        when the database does not answer in time."""
+        when the database does not answer in time, or another has a table for itself for too long."""
         self._stall.require_none()
+        if monotonic() < self._unreadable_until:
+            raise locked()
         # In one piece, where `write` is made of parts: to a read from memory each part would add a quarter of its time.
         try:
             with self._reader() as connection:
@@ -80,9 +85,11 @@ class Store:
                     raise _wrapped(connection, error) from error
         except (PoolTimeout, DBAPIError) as error:
             refusal = self._refusal(error)
-            if refusal is not None:
-                raise refusal from error
-            raise
+            if refusal is None:
+                raise
+            if refusal.code == "busy":
+                self._unreadable_until = monotonic() + LOCKED_SECONDS
+            raise refusal from error
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -253,19 +260,27 @@ class Store:
             return None
         metrics.DATABASE_REFUSALS.labels(refusal.code, state_of(error)).inc()
         if not self.is_sqlite and (_is_lost(error) or state_of(error) == READ_ONLY):
-            # The other connections are as dead, or lead to a server that is no primary any more.
-            self._generation += 1
+            self._renew()
         if is_stalled(error):
             self.reported(refusal)
             self._stall.begin()
         return refusal
 
+    def _renew(self) -> None:
+        """The other connections are as dead, or lead to a server that is no primary any more. A server that may only be
+        read fails each write: connections are not made anew for each of them."""
+        now = monotonic()
+        if now - self._renewed_at >= RENEW_SECONDS:
+            self._renewed_at = now
+            self._generation += 1
+
     def _require_current(self, _connection: Any, record: Any, _proxy: Any) -> None:
-        if record.info["generation"] != self._generation:
+        # One that was just made counts whatever failed meanwhile: SQLAlchemy tries twice, then raises no DBAPIError.
+        if not record.info.pop("new", False) and record.info["generation"] != self._generation:
             raise DisconnectionError("of before the last failure")
 
     def _note_generation(self, _connection: Any, record: Any) -> None:
-        record.info["generation"] = self._generation
+        record.info.update(generation=self._generation, new=True)
 
     def _engine(self, *, reading: bool) -> Engine:
         pool: dict[str, Any] = {

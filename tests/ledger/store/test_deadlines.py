@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from prometheus_client import REGISTRY
 from psycopg import errors
+from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
 from ledger.errors import Misconfigured, Unavailable
@@ -248,3 +249,44 @@ def test_the_session_has_deadlines_that_the_urls_own_come_before(postgres: Postg
             )
         }
     assert list(shown.values()) == ["3s", "10s", "0", "mine"]
+
+
+def test_calls_behind_a_locked_table_are_refused_without_a_wait_of_their_own(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise calls that one thread makes in turn would each wait, and clients for the sum of them."""
+    monkeypatch.setattr("ledger.store.engine.LOCKED_SECONDS", 60)
+    store = Store(postgres.url("tables"), SHORT)
+    migrate(store)
+    before = _waits()
+    with closing(store), postgres._connect("tables") as admin, admin.transaction():
+        admin.execute("LOCK TABLE checkpoint")
+        for _ in range(5):
+            with pytest.raises(Unavailable) as refused, store.read() as connection:
+                run(connection, "SELECT count(*) FROM checkpoint")
+            assert refused.value.code == "busy"
+    assert _waits() == before + 1
+
+
+def _waits() -> float:
+    labels = {"code": "busy", "sqlstate": "55P03"}
+    return REGISTRY.get_sample_value("staylog_database_refusals_total", labels) or 0
+
+
+def test_a_connection_is_not_given_up_again_and_again_for_one_failure(postgres: PostgresServer) -> None:
+    """Nor is one that was made while others failed."""
+    store = Store(postgres.url("renewed"), SHORT)
+    with closing(store):
+        with store.read() as connection:
+            first = run(connection, "SELECT pg_backend_pid()")
+        before = store._generation
+        for _ in range(3):
+            store._renew()
+        assert store._generation == before + 1
+
+        def fail(_connection: Any, _record: Any) -> None:
+            store._generation += 1
+
+        event.listen(store._reading, "connect", fail)
+        with store.read() as connection:
+            assert run(connection, "SELECT pg_backend_pid()") != first
