@@ -57,6 +57,8 @@ class Store:
         self._thread = local()
         self._readers: WeakSet[Connection] = WeakSet()
         self._writing = self._engine(reading=False)
+        # Connections that wait for long.
+        self._patient: set[Any] = set()
         # Threads would wait for each other in any case: one connection serves them in turn.
         self._turn = Lock()
         self._writer: Connection | None = None
@@ -176,18 +178,21 @@ class Store:
         self._writing.dispose()
 
     @contextmanager
-    def patient(self, connection: Connection) -> Iterator[None]:
-        """Around statements of a transaction that take long, and for whose answer no client waits."""
+    def patient(self, connection: Connection, seconds: float = PATIENT) -> Iterator[None]:
+        """Around statements of a transaction that take long, and for whose answer no client waits: for as long as that,
+        or until other calls find that the server does not answer."""
         if self.is_sqlite:
             yield
             return
         driver: Any = connection.connection.dbapi_connection
-        driver.deadline = PATIENT
+        driver.deadline = seconds
         if driver.info.transaction_status == TransactionStatus.INTRANS:
-            connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{PATIENT:g}s'")
+            connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{seconds:g}s'")
+        self._patient.add(driver)
         try:
             yield
         finally:
+            self._patient.discard(driver)
             driver.deadline = self.deadlines.statement
 
     def _ask(self) -> None:
@@ -264,6 +269,8 @@ class Store:
         if is_stalled(error):
             self.reported(refusal)
             self._stall.begin()
+            for driver in self._patient.copy():
+                driver.shut()
         return refusal
 
     def _renew(self) -> None:

@@ -56,13 +56,17 @@ class Connection(psycopg.Connection[Any]):
             self._cut()
             raise
 
-    def _cut(self) -> None:
-        with suppress(OSError), socket.socket(fileno=self.pgconn.socket) as ours:
+    def shut(self) -> None:
+        """Whatever waits for the server ends with an error. From any thread."""
+        with suppress(OSError, psycopg.OperationalError), socket.socket(fileno=self.pgconn.socket) as ours:
             try:
                 ours.shutdown(socket.SHUT_RDWR)
             finally:
                 # libpq closes it.
                 ours.detach()
+
+    def _cut(self) -> None:
+        self.shut()
         self.pgconn.finish()
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Table
 from sqlalchemy.exc import DBAPIError
 
 from ledger.errors import Unavailable
+from ledger.store.deadlines import PATIENT, Deadlines
 from ledger.store.erasure import erasing
 from ledger.store.rows import insert_rows, run
 from ledger.store.tables import metadata
@@ -40,12 +41,13 @@ class Database(Protocol):
     """What of `ledger.store.engine.Store` is needed."""
 
     is_sqlite: bool
+    deadlines: Deadlines
 
     def read(self) -> AbstractContextManager[Connection]: ...
 
     def write(self) -> AbstractContextManager[Connection]: ...
 
-    def patient(self, connection: Connection) -> AbstractContextManager[None]: ...
+    def patient(self, connection: Connection, seconds: float = PATIENT) -> AbstractContextManager[None]: ...
 
 
 def scrub(store: Database, tables: Sequence[str], *, rewrite: int, busy_seconds: float) -> bool:
@@ -97,16 +99,16 @@ def _vacuum(store: Database, table: str, rewrite: int) -> bool:
     with store.read() as connection:
         is_small = rewrite > 0 and has_at_most(connection, table, rewrite)
         [(older,)] = run(connection, _OLDER_VIEWS)
-    done = _vacuum_now(store, table, "VACUUM")
+    done = _vacuum_now(store, table, "VACUUM", PATIENT)
     if is_small:
-        # No review is being written meanwhile: it would wait for the table.
+        # No review is being written meanwhile: it would wait for the table. Later the server ends this transaction.
         with store.write():
-            done = _vacuum_now(store, table, "VACUUM (FULL)") and done
+            done = _vacuum_now(store, table, "VACUUM (FULL)", store.deadlines.idle) and done
     return done and not older
 
 
-def _vacuum_now(store: Database, table: str, how: str) -> bool:
-    with store.read() as connection, store.patient(connection):
+def _vacuum_now(store: Database, table: str, how: str, seconds: float) -> bool:
+    with store.read() as connection, store.patient(connection, seconds):
         [(before,)] = run(connection, "SHOW lock_timeout")
         run(connection, f"SET lock_timeout = {LOCK_MILLISECONDS}")
         try:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ledger.errors import Misconfigured, Unavailable
 from ledger.store.database_url import connection_parameters, parse_database_url
-from ledger.store.deadlines import Deadlines
+from ledger.store.deadlines import PATIENT, Deadlines
 from ledger.store.engine import Store
 from ledger.store.refusals import refusal_of
 from ledger.store.rows import run
@@ -290,3 +290,50 @@ def test_a_connection_is_not_given_up_again_and_again_for_one_failure(postgres: 
         event.listen(store._reading, "connect", fail)
         with store.read() as connection:
             assert run(connection, "SELECT pg_backend_pid()") != first
+
+
+def test_a_long_wait_ends_when_others_find_that_the_server_does_not_answer(
+    postgres: PostgresServer, line: Line
+) -> None:
+    """A VACUUM would otherwise hold the worker for its whole deadline."""
+    store = Store(named(postgres, "patient", f"127.0.0.1:{line.port}"), SHORT)
+    refusals: list[Unavailable] = []
+    sleeping = Event()
+
+    def sleep() -> None:
+        try:
+            with store.read() as connection, store.patient(connection):
+                sleeping.set()
+                run(connection, "SELECT pg_sleep(600)")
+        except Unavailable as refused:
+            refusals.append(refused)
+
+    thread = Thread(target=sleep, daemon=True)
+    with closing(store):
+        thread.start()
+        assert sleeping.wait(10)
+        with store.read() as connection:
+            run(connection, "SELECT 1")
+        line.cut()
+        with pytest.raises(Unavailable), store.read() as connection:
+            run(connection, "SELECT 1")
+        thread.join(10)
+        line.mend()
+    assert [error.code for error in refusals] == ["storage_unavailable"]
+
+
+def test_writing_anew_waits_no_longer_than_the_server_keeps_the_write_lock(postgres: PostgresServer) -> None:
+    """Its connection may be the one that leads nowhere, and nothing else can be written meanwhile."""
+    store = Store(postgres.url("anew"), SHORT)
+    migrate(store)
+    waits: list[float] = []
+    patient = store.patient
+
+    def noting(connection: Any, seconds: float = PATIENT) -> Any:
+        waits.append(seconds)
+        return patient(connection, seconds)
+
+    store.patient = noting  # type: ignore[method-assign]
+    with closing(store):
+        assert store.scrub("submission", rewrite=1)
+    assert waits == [PATIENT, SHORT.idle]
