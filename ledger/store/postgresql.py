@@ -107,6 +107,8 @@ def _set_up(connection: Connection, deadlines: Deadlines) -> None:
         "synchronous_commit": "on",
         "lock_timeout": str(int(deadlines.lock * 1000)),
         "idle_in_transaction_session_timeout": str(int(deadlines.idle * 1000)),
+        # A frozen service takes nothing in, and what the server is sending to it would hold up its transaction. Of TCP.
+        "tcp_user_timeout": str(int(deadlines.idle * 1000)),
         # A role or a database may have one, by which the server would cancel a COMMIT.
         "statement_timeout": "0",
     }
