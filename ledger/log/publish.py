@@ -67,9 +67,12 @@ class Publisher:
         not follow from what is stored, (`log_behind`, `log_forked`) when another database came in between."""
         while True:
             with self._store.read() as connection:
-                newest, head = self._just_written(connection, written) or self._history.require(connection)
+                own = self._just_written(connection, written)
+                newest, head = own or self._history.require(connection)
                 if newest is not None and newest.size == head.size:
                     return newest
+                if own is None:
+                    self._store.confirm()
                 try:
                     self._verify(connection, newest, head, written)
                 except (NotStored, NotProved, Malformed) as error:

@@ -35,6 +35,8 @@ WRITE_LOCK = 0x57A1106
 READERS, MORE_READERS = 16, 32
 # After a wait for a lock in vain, calls that are queued behind are refused for this long without their own wait.
 LOCKED_SECONDS = 0.5
+# A row that is written anew as it is: the smallest commit that waits for the disk and the standby.
+REWRITE = "UPDATE setting SET base_url = base_url"
 # How often connections are given up because another one is lost or may only read.
 RENEW_SECONDS = 0.5
 
@@ -66,6 +68,8 @@ class Store:
         # For those who write, and for those who read a table that another has for itself.
         self._locked_until = self._unreadable_until = 0.0
         self._halted: Halted | None = None
+        # Whether what can be read may be missing on the standby: until a commit that comes after it has waited for it.
+        self._is_in_doubt = True
         # When something was written last, by the monotonic clock, and whether it failed since.
         self.written_at, self.is_troubled = 0.0, False
         # Tables of which something was erased that the files may still have; after a start that is not known.
@@ -136,6 +140,20 @@ class Store:
             raise self.reported(refusal) from error
         self.written_at, self.is_troubled = monotonic(), False
         self.health.clear("database")
+
+    def confirm(self) -> None:
+        """What another process committed, and could be read before, is on the synchronous standby when this returns. A
+        server that crashed shows commits that waited for the standby in vain; so nothing is asked unless a connection
+        was lost since the last time. Raises as `write`."""
+        if self.is_sqlite or not self._is_in_doubt:
+            return
+        self._is_in_doubt = False
+        try:
+            with self.write() as connection:
+                run(connection, REWRITE)
+        except BaseException:
+            self._is_in_doubt = True
+            raise
 
     @contextmanager
     def erase(self, table: str) -> Iterator[Connection]:
@@ -276,6 +294,7 @@ class Store:
     def _renew(self) -> None:
         """The other connections are as dead, or lead to a server that is no primary any more. A server that may only be
         read fails each write: connections are not made anew for each of them."""
+        self._is_in_doubt = True
         now = monotonic()
         if now - self._renewed_at >= RENEW_SECONDS:
             self._renewed_at = now

@@ -13,7 +13,7 @@ from time import monotonic
 from sqlalchemy import Connection
 
 from ledger.errors import Halted, StaylogError, Unavailable
-from ledger.store.engine import Store
+from ledger.store.engine import REWRITE, Store
 from ledger.store.rows import run
 
 QUIET_SECONDS, TROUBLED_SECONDS = 5.0, 1.0
@@ -22,7 +22,6 @@ ROOM = 1 << 20
 # On SQLite each probe lengthens the write-ahead log by some pages.
 TIDY_AFTER = 64
 
-_WRITE = "UPDATE setting SET base_url = base_url"
 # More lines than fit into the memory that they may take: the server writes 2 MiB to its disk and forgets them again.
 _SPILL = (
     "WITH lines AS MATERIALIZED (SELECT repeat(md5(number::text), 64) FROM generate_series(1, 1024) AS number) "
@@ -56,7 +55,7 @@ class WriteProbe:
         with self._store.write() as connection:
             if not self._store.is_sqlite:
                 _spill(connection)
-            run(connection, _WRITE)
+            run(connection, REWRITE)
         self._since_tidy += 1
         if self._since_tidy >= TIDY_AFTER:
             self._since_tidy = 0

@@ -13,8 +13,9 @@ import pytest
 from sqlalchemy import make_url
 
 from ledger.errors import Halted, Unavailable, Unconfirmed, Unreplicated
-from ledger.folder import init_folder, open_ledger
+from ledger.folder import Ledger, init_folder, open_ledger
 from ledger.log.drafts import Draft
+from ledger.log.mark import MarkFile
 from ledger.log.sequencer import Integrated, Sequencer
 from ledger.settings import Settings
 from ledger.store.write_probe import WriteProbe
@@ -53,9 +54,11 @@ def without_standby(settings: Settings) -> Iterator[psycopg.Connection[Any]]:
         try:
             yield admin
         finally:
-            admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
-            admin.execute("SELECT pg_reload_conf()")
-            until(lambda: value(admin, "SHOW synchronous_standby_names") == "")
+            # Another connection: the server may have been started again.
+            with administrator(settings) as admin:
+                admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
+                admin.execute("SELECT pg_reload_conf()")
+                until(lambda: value(admin, "SHOW synchronous_standby_names") == "")
 
 
 def value(connection: psycopg.Connection[Any], query: str) -> Any:
@@ -91,6 +94,14 @@ def test_a_commit_that_waits_is_left_alone_and_found_later(settings: Settings, w
         assert examine(ledger, [Ack.of(done)]) == done.published.size == 4
 
 
+def can_be_read(ledger: Ledger) -> bool:
+    try:
+        ledger.reader.refresh()
+    except Unavailable:
+        return False
+    return True
+
+
 def retried(sequencer: Sequencer, draft: Draft) -> Integrated:
     for _ in range(100):
         future = sequencer.submit(draft)
@@ -123,6 +134,27 @@ def test_a_cancelled_commit_halts_the_log(settings: Settings, writer: Writer) ->
         done = ledger.sequencer.submit(draft).result(60)
         assert done.repeated
         assert examine(ledger, [Ack.of(done)]) == 4
+
+
+def test_what_a_restart_shows_without_the_standby_is_neither_signed_nor_acknowledged(
+    settings: Settings, postgres: PostgresServer, writer: Writer
+) -> None:
+    """A COMMIT that waited is visible after a crash of the primary, and nothing waits for it any more."""
+    draft = keyed(writer)
+    with closing(open_ledger(settings)) as ledger:
+        ledger.sequencer.start()
+        with without_standby(settings):
+            for _ in range(2):
+                assert isinstance(ledger.sequencer.submit(draft).exception(10), Unavailable)
+                postgres.restart(immediate=True)
+                until(lambda: can_be_read(ledger))
+            assert isinstance(ledger.sequencer.submit(draft).exception(10), Unavailable)
+            assert ledger.reader.refresh().size == 2
+            mark = MarkFile(settings.mark).read()
+            assert mark is not None
+            assert mark.size == 2
+        done = retried(ledger.sequencer, draft)
+        assert examine(ledger, [Ack.of(done)]) == done.published.size == 4
 
 
 def test_a_probe_that_is_cancelled_halts_too(settings: Settings) -> None:
