@@ -91,6 +91,7 @@ def test_a_synchronous_standby_takes_over_without_a_word(tmp_path: Path) -> None
             now = MarkFile(settings.mark).database()
             assert now is not None
             assert (now.timeline, now.synchronous_at) == (2, None)
+            # The thread that follows the log may still have the answer of a connection that was lost.
             one.until_health(WELL)
         # A service that has not seen the standby synchronous cannot know what it has.
         code, why = refusal(stopped)
