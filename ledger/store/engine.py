@@ -313,6 +313,8 @@ class Store:
             "pool_size": READERS,
             "max_overflow": MORE_READERS,
             "pool_timeout": self.deadlines.lock,
+            # After a failure each connection is made anew when it is next used: one is, instead of each in turn.
+            "pool_use_lifo": True,
         }
         if self.is_sqlite:
             # Without an isolation level the driver starts no transactions of its own.

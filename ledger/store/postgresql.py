@@ -8,6 +8,7 @@ import json
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any, TypeVar
 
 import psycopg
@@ -22,6 +23,8 @@ from ledger.store.deadlines import Deadlines
 # What the sessions need is older; tests run on 16 and 18.
 OLDEST = 140_000
 _INTERVAL = 0.1
+# A refusal to connect comes in milliseconds.
+LONG_SECONDS = 1.0
 # Where the warnings of a COMMIT that was cancelled come from, in any language.
 _WAIT_FOR_STANDBY = "SyncRepWaitForLSN"
 DURABLE = {"synchronous_commit": "on", "fsync": "on", "full_page_writes": "on"}
@@ -32,7 +35,8 @@ T = TypeVar("T")
 
 
 class Stalled(psycopg.OperationalError):
-    """The server did not answer before the deadline, and the connection is closed. What a COMMIT did is not known."""
+    """The server did not answer before the deadline, and the connection is closed. What a COMMIT did is not known. Or a
+    new connection was refused after so long that not everyone should try."""
 
 
 class Connection(psycopg.Connection[Any]):
@@ -86,7 +90,14 @@ def connector(url: URL, deadlines: Deadlines) -> Callable[[], Connection]:
     parameters = ours | connection_parameters(url)
 
     def connect() -> Connection:
-        made = Connection.connect(**parameters)
+        began = monotonic()
+        try:
+            made = Connection.connect(**parameters)
+        except psycopg.OperationalError as error:
+            # Of several hosts one did not answer, and another refused.
+            if monotonic() - began >= LONG_SECONDS:
+                raise Stalled(str(error)) from error
+            raise
         made.deadline = deadlines.statement
         try:
             _set_up(made, deadlines)

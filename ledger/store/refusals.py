@@ -31,7 +31,7 @@ def refusal_of(error: PoolTimeout | DBAPIError) -> Unavailable | None:
     if state == READ_ONLY or code == _READ_ONLY:
         return _unavailable("can only be read")
     if state == _NO_RIGHT:
-        return _unavailable("denies the service a right that it needs")
+        return without_right()
     if error.connection_invalidated or isinstance(error, OperationalError) and code != _MISTAKE:
         return _unavailable("does not answer")
     return None
@@ -44,6 +44,10 @@ def state_of(error: PoolTimeout | DBAPIError) -> str:
 
 def locked() -> Unavailable:
     return Unavailable("busy", "the ledger's database is being written by another for too long; try again in a moment")
+
+
+def without_right() -> Unavailable:
+    return _unavailable("denies the service a right that it needs")
 
 
 def unconfirmed() -> Unconfirmed:

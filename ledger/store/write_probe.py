@@ -4,6 +4,7 @@ A small row is written again whenever nothing was written for a while, and every
 that a service recovers by itself. Its own thread waits for the database; requests for /health never do.
 """
 
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,10 @@ from time import monotonic
 
 from sqlalchemy import Connection
 
-from ledger.errors import Halted, StaylogError, Unavailable
+from ledger.errors import Halted, Misconfigured, StaylogError, Unavailable
 from ledger.store.engine import REWRITE, Store
+from ledger.store.refusals import without_right
+from ledger.store.rights import require_rights
 from ledger.store.rows import run
 
 QUIET_SECONDS, TROUBLED_SECONDS = 5.0, 1.0
@@ -27,6 +30,8 @@ _SPILL = (
     "WITH lines AS MATERIALIZED (SELECT repeat(md5(number::text), 64) FROM generate_series(1, 1024) AS number) "
     "SELECT count(*) FROM lines"
 )
+
+_logger = logging.getLogger(__name__)
 
 
 class WriteProbe:
@@ -52,6 +57,8 @@ class WriteProbe:
         """Raises Unavailable or Halted when nothing can be written; the store has reported it then."""
         if self._store.is_sqlite:
             self._require_room()
+        else:
+            self._require_rights()
         with self._store.write() as connection:
             if not self._store.is_sqlite:
                 _spill(connection)
@@ -76,6 +83,15 @@ class WriteProbe:
 
     def _is_due(self) -> bool:
         return self._store.is_troubled or monotonic() - self._store.written_at >= QUIET_SECONDS
+
+    def _require_rights(self) -> None:
+        """All of them: the row that is written here needs few."""
+        try:
+            require_rights(self._store)
+        except Misconfigured as error:
+            if not self._store.is_troubled:
+                _logger.error("nothing can be written: %s", error)
+            raise self._store.reported(without_right()) from error
 
     def _require_room(self) -> None:
         disk = os.statvfs(Path(self._store.url.database or "").absolute().parent)

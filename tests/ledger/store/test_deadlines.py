@@ -254,6 +254,34 @@ def test_the_session_has_deadlines_that_the_urls_own_come_before(postgres: Postg
     assert is_set == [("session",)]
 
 
+@pytest.mark.parametrize(("long", "stalls"), [(0.0, 1), (60.0, 0)])
+def test_refusals_to_connect_that_take_long_are_not_waited_for_by_everyone(
+    monkeypatch: pytest.MonkeyPatch, long: float, stalls: int
+) -> None:
+    """As where a host that does not answer stands in front of one that refuses."""
+    monkeypatch.setattr("ledger.store.postgresql.LONG_SECONDS", long)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    before = _stalls()
+    with closing(Store(f"postgresql://postgres@127.0.0.1:{port}/any", SHORT)) as store:
+        for call in (store.read, store.write, store.read):
+            assert refusal(call).code == "storage_unavailable"
+    assert _stalls() == before + stalls
+
+
+def test_one_connection_serves_calls_that_follow_each_other(postgres: PostgresServer) -> None:
+    """So that after a failover one is made anew, and not each of the pool in turn."""
+    store = Store(postgres.url("lifo"), SHORT)
+    with closing(store):
+        with store.read(), store.read(), store.read():
+            pass
+        seen = set()
+        for _ in range(6):
+            with store.read() as connection:
+                seen |= {*run(connection, "SELECT pg_backend_pid()")}
+    assert len(seen) == 1
+
+
 def test_calls_behind_a_locked_table_are_refused_without_a_wait_of_their_own(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from ledger.store.rights import NEEDED, require_rights
 from ledger.store.rows import run
 from ledger.store.schema import migrate, upgrade
 from ledger.store.scrub import ERASED, MOST_REWRITTEN
+from ledger.store.write_probe import WriteProbe
 from tests.engines import PostgresServer
 from tests.running import Writer
 
@@ -92,6 +93,21 @@ def test_a_right_that_is_taken_away_later_is_unavailable(served: Served) -> None
         assert found.value.code == "storage_unavailable"
         assert "right" in found.value.message
         served.execute(f"GRANT INSERT ON tile TO {ROLE}")
+
+
+def test_health_knows_of_a_missing_right_without_a_submission(served: Served) -> None:
+    """Whatever the right; the probe's own row needs few of them."""
+    with closing(Store(served.url)) as store:
+        probe = WriteProbe(store)
+        served.execute(f"REVOKE INSERT ON entry FROM {ROLE}")
+        with pytest.raises(Unavailable):
+            probe.probe()
+        reason = store.health.reason()
+        assert reason is not None
+        assert reason.code == "storage_unavailable"
+        served.execute(f"GRANT INSERT ON entry TO {ROLE}")
+        probe.probe()
+        assert store.health.reason() is None
 
 
 def test_tables_are_changed_by_their_owner_alone(served: Served) -> None:
