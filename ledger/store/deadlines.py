@@ -27,6 +27,12 @@ class Deadlines:
         return self.statement * 0.75
 
     @property
+    def table(self) -> float:
+        """For a table that another has for itself, by one who reads: submissions are read for in one thread, and each
+        may meet it several times."""
+        return min(1.0, self.lock)
+
+    @property
     def idle(self) -> float:
         """After this the server ends a transaction whose service asks nothing more: it is frozen, or cut off."""
         return self.statement * 2.5

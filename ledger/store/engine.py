@@ -326,7 +326,8 @@ class Store:
                 event.listen(engine, "connect", sqlite.widen)
             return engine
         level = "AUTOCOMMIT" if reading else "READ COMMITTED"
-        connect = connector(self.url, self.deadlines)
+        lock = self.deadlines.table if reading else self.deadlines.lock
+        connect = connector(self.url, self.deadlines, lock)
         engine = create_engine(self.url, isolation_level=level, creator=connect, **pool)
         event.listen(engine, "connect", self._note_generation)
         event.listen(engine, "checkout", self._require_current)

@@ -74,8 +74,8 @@ class Connection(psycopg.Connection[Any]):
         self.pgconn.finish()
 
 
-def connector(url: URL, deadlines: Deadlines) -> Callable[[], Connection]:
-    """What opens connections; the URL's own parameters come before ours."""
+def connector(url: URL, deadlines: Deadlines, lock: float) -> Callable[[], Connection]:
+    """What opens connections that wait for a lock for `lock` seconds; the URL's own parameters come before ours."""
     milliseconds = int(deadlines.statement * 1000)
     ours: dict[str, Any] = {
         "connect_timeout": deadlines.connect,
@@ -100,7 +100,7 @@ def connector(url: URL, deadlines: Deadlines) -> Callable[[], Connection]:
             raise
         made.deadline = deadlines.statement
         try:
-            _set_up(made, deadlines)
+            _set_up(made, deadlines, lock)
         except BaseException:
             made.close()
             raise
@@ -109,14 +109,14 @@ def connector(url: URL, deadlines: Deadlines) -> Callable[[], Connection]:
     return connect
 
 
-def _set_up(connection: Connection, deadlines: Deadlines) -> None:
+def _set_up(connection: Connection, deadlines: Deadlines, lock: float) -> None:
     """Durable, or Misconfigured; and with deadlines in the server, for what a frozen service leaves behind there."""
     version = connection.info.server_version
     if version < OLDEST:
         raise Misconfigured("database_unsuitable", f"the server is PostgreSQL {version // 10_000}; 14 is the oldest")
     settings = {
         "synchronous_commit": "on",
-        "lock_timeout": str(int(deadlines.lock * 1000)),
+        "lock_timeout": str(int(lock * 1000)),
         "idle_in_transaction_session_timeout": str(int(deadlines.idle * 1000)),
         # A frozen service takes nothing in, and what the server is sending to it would hold up its transaction. Of TCP.
         "tcp_user_timeout": str(int(deadlines.idle * 1000)),

@@ -250,7 +250,10 @@ def test_the_session_has_deadlines_that_the_urls_own_come_before(postgres: Postg
         }
         # It has no value on a Unix socket.
         is_set = run(connection, "SELECT source FROM pg_settings WHERE name = 'tcp_user_timeout'")
-    assert list(shown.values()) == ["3s", "10s", "0", "mine"]
+        with store.write() as writing:
+            waits = run(writing, "SHOW lock_timeout")
+    assert list(shown.values()) == ["1s", "10s", "0", "mine"]
+    assert waits == [("3s",)]
     assert is_set == [("session",)]
 
 

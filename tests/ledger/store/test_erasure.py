@@ -152,7 +152,7 @@ def test_scrubbing_gives_up_when_somebody_is_in_the_way(store: Store, database_u
             assert run(connection, "PRAGMA busy_timeout") == [(store.deadlines.lock * 1000,)]
     else:
         with store.read() as connection:
-            assert run(connection, "SHOW lock_timeout") == [("3s",)]
+            assert run(connection, "SHOW lock_timeout") == [("1s",)]
     others.close()
     assert store.scrub("entry", rewrite=MOST_REWRITTEN)
 
