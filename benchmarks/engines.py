@@ -2,7 +2,7 @@
 
 import shutil
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, Protocol
@@ -13,6 +13,7 @@ from psycopg import sql
 from sqlalchemy import make_url
 
 from benchmarks.measure import Step
+from ledger.log.mark import MarkFile
 from ledger.settings import Settings
 from tests.engines import PostgresServer, postgres_wheel
 
@@ -71,7 +72,9 @@ class Postgres:
             # What autovacuum does within a minute, but not while somebody measures.
             copied.execute("VACUUM ANALYZE")
         shutil.copytree(made.data, self._folder(name))
-        return Settings.of(self._folder(name), url.set(database=name).render_as_string())
+        settings = Settings.of(self._folder(name), url.set(database=name).render_as_string())
+        # It is another database than that of the mark: the operator says that it is the right one.
+        return replace(settings, accepted=str(MarkFile(settings.mark).read()))
 
     def _folder(self, name: str) -> Path:
         return self.directory / f"postgresql-{name}"

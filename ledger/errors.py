@@ -23,18 +23,18 @@
     │                          redaction_repeated, issuer_untrusted, issuer_missing, issuer_changed,
     │                          index_seq_falls
     ├── NotProved              a signature, proof or derived value does not hold: signer_unknown, signature_invalid,
-    │                          origin_mismatch, cosignature_invalid, cosignature_time, cosignature_refused,
-    │                          cosignature_unchecked, log_time_ahead,
-    │                          quorum_missing, index_out_of_range, index_order, proof_length, hash_length,
-    │                          root_mismatch, sub_root_mismatch, map_path_length, map_root_mismatch,
-    │                          map_other_unexpected, map_other_elsewhere, map_head_not_last,
-    │                          absent_with_events, foreign_event, time_falls, record_invalid, record_mismatch,
-    │                          face_mismatch, history_mismatch, history_unproved, opening_mismatch,
-    │                          opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
-    │                          from_the_future, receipt_mismatch, tlog_proof_extra, feedback_unreadable,
-    │                          entry_differs_from_submission, submission_unreadable, issuers_mismatch, as_of_mismatch,
-    │                          cursor_mismatch, events_mismatch, review_mismatch, activity_mismatch, opening_missing,
-    │                          fraud_unproved, promise_open, promise_broken, rolled_back, too_large
+    │   │                      origin_mismatch, cosignature_invalid, cosignature_refused, cosignature_unchecked,
+    │   │                      quorum_missing, index_out_of_range, index_order, proof_length, hash_length,
+    │   │                      root_mismatch, sub_root_mismatch, map_path_length, map_root_mismatch,
+    │   │                      map_other_unexpected, map_other_elsewhere, map_head_not_last,
+    │   │                      absent_with_events, foreign_event, time_falls, record_invalid, record_mismatch,
+    │   │                      face_mismatch, history_mismatch, history_unproved, opening_mismatch,
+    │   │                      opening_unexpected, pages_differ, pages_incomplete, wrong_kind, too_old,
+    │   │                      from_the_future, receipt_mismatch, tlog_proof_extra, feedback_unreadable,
+    │   │                      entry_differs_from_submission, submission_unreadable, issuers_mismatch, as_of_mismatch,
+    │   │                      cursor_mismatch, events_mismatch, review_mismatch, activity_mismatch, opening_missing,
+    │   │                      fraud_unproved, promise_open, promise_broken, rolled_back, too_large
+    │   └── OutOfTime          cosignature_time, log_time_ahead
     ├── NotAccepted            a credential or statement that does not count here
     │                          proofs: proof_type_not_supported, proof_chain, wrong_proof_purpose, proof_value_invalid,
     │                          proof_invalid, proof_time_invalid, bad_verification_method, wrong_domain,
@@ -162,6 +162,14 @@ class BrokenRule(StaylogError):
 
 class NotProved(StaylogError):
     pass
+
+
+class OutOfTime(NotProved):
+    """A witness has signed a checkpoint, and its time, `timestamp`, does not fit the log's time or our clock."""
+
+    def __init__(self, code: str, message: str, *, timestamp: int) -> None:
+        super().__init__(code, message)
+        self.timestamp = timestamp
 
 
 class NotAccepted(StaylogError):

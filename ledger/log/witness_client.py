@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ledger.canon.times import seconds
-from ledger.errors import BadNote, Malformed, NotFetched, NotProved, StaylogError
+from ledger.errors import BadNote, Malformed, NotFetched, NotProved, OutOfTime, StaylogError
 from ledger.log.add_checkpoint import PATH, SIZE_TYPE, AddCheckpoint, monitoring_path, parse_size
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
 from ledger.log.cosignature import cosignatures
@@ -39,15 +39,6 @@ class Contradicted(StaylogError):
         super().__init__(code, message)
         self.size = size
         self.shown = shown
-
-
-class OutOfTime(NotProved):
-    """`log_time_ahead` or `cosignature_time`: the witness has signed the checkpoint, and `timestamp` does not fit the
-    log's time or our clock."""
-
-    def __init__(self, code: str, message: str, timestamp: int) -> None:
-        super().__init__(code, message)
-        self.timestamp = timestamp
 
 
 class Tree(Protocol):
@@ -138,9 +129,9 @@ class WitnessClient:
             if seconds(head_at) > now + SKEW:
                 why = "a cosignature of today would prove that entries are dated ahead"
                 what = f"the log's time, {head_at}, is ahead of the clock: {why}"
-                raise OutOfTime("log_time_ahead", what, found[0].timestamp)
+                raise OutOfTime("log_time_ahead", what, timestamp=found[0].timestamp)
             what = f"{self.name} says that it saw this at {found[0].timestamp}, and now is {now}"
-            raise OutOfTime("cosignature_time", what, found[0].timestamp)
+            raise OutOfTime("cosignature_time", what, timestamp=found[0].timestamp)
         return next(each.line() for each in note.signatures if each.is_by(self.verifier))
 
     def _size(self, body: bytes) -> int:

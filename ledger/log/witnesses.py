@@ -19,14 +19,14 @@ from typing import Literal
 from ledger import metrics
 from ledger.canon.times import format_time
 from ledger.clock import Clock
-from ledger.errors import Halted, Malformed, NotFetched, NotProved, StaylogError
+from ledger.errors import Halted, Malformed, NotFetched, NotProved, OutOfTime, StaylogError
 from ledger.log.checkpoint import Checkpoint
 from ledger.log.clock_guard import ClockGuard
 from ledger.log.cosignature import Cosignature, cosignatures
 from ledger.log.mark import WHAT_TO_DO
 from ledger.log.note import Note, Verifier
 from ledger.log.reader import Reader
-from ledger.log.witness_client import SECONDS, TRIES, Contradicted, OutOfTime, WitnessClient
+from ledger.log.witness_client import SECONDS, TRIES, Contradicted, WitnessClient
 from ledger.log.witness_policy import ServicePolicy
 from ledger.net.plain import check_address
 from ledger.store import tables

@@ -22,6 +22,7 @@ from ledger.identity.issuers import trust
 from ledger.log.drafts import Draft, make_draft
 from ledger.log.entries import parse_entry
 from ledger.reputation.answers import Query, reputation
+from ledger.settings import Settings
 from ledger.store.rows import run
 from tests.api.site import Site
 from tests.audits.forger import VOUCHER
@@ -94,8 +95,9 @@ def rewritten(
     at the times that they had."""
     data = folder / "data"
     data.mkdir(mode=0o700, parents=True)
-    for path in (running.settings.log_key, running.settings.service_keys):
-        shutil.copy2(path, data / path.name)
+    # As if no log had been begun with the key.
+    shutil.copy2(running.settings.log_key, Settings.of(data).unused_log_key)
+    shutil.copy2(running.settings.service_keys, data)
     # The genesis is made anew, at the same time.
     reader, now = running.ledger.reader, running.clock.now
     entries = [parse_entry(data) for data in reader.entries(0, reader.published.size)]
