@@ -75,9 +75,10 @@ class RequestHandler(BaseHTTPRequestHandler):
     def _respond(self) -> None:
         body = self._body()
         if isinstance(body, Answer):
-            # Nobody knows where the next request would begin.
+            # Where the next request would begin is not known.
             self.close_connection = True
             self._send(body)
+            self._linger()
             return
         self.server.works(self.connection)
         try:
@@ -101,7 +102,6 @@ class RequestHandler(BaseHTTPRequestHandler):
             return refusal(400, "request_malformed", "one Content-Length expected, a decimal number")
         length = int(lengths[0])
         if length > MAX_BYTES:
-            self._throw_away(min(length, MAX_THROWN_AWAY))
             return refusal(413, "too_large", f"a request has at most {MAX_BYTES} bytes")
         try:
             body = self._reader.read(length)
@@ -112,11 +112,6 @@ class RequestHandler(BaseHTTPRequestHandler):
         if len(body) < length:
             return refusal(400, "request_malformed", "the body is shorter than its Content-Length")
         return body
-
-    def _throw_away(self, length: int) -> None:
-        with suppress(OSError):
-            while length > 0 and (part := self._reader.read1(min(length, MAX_BYTES))):
-                length -= len(part)
 
     def _send(self, answer: Answer) -> None:
         self.server.count(answer.code)
@@ -155,10 +150,15 @@ class RequestHandler(BaseHTTPRequestHandler):
     def _refuse(self, status: int, code: str, message: str) -> None:
         self.server.count_refused(code)
         self._send(refusal(status, code, message))
+        self._linger()
+
+    def _linger(self) -> None:
+        self._bytes.until = time.monotonic() + LINGER_SECONDS
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
-        self._bytes.until = time.monotonic() + LINGER_SECONDS
-        self._throw_away(MAX_THROWN_AWAY)
+            left = MAX_THROWN_AWAY
+            while left > 0 and (part := self._reader.read1(min(left, MAX_BYTES))):
+                left -= len(part)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the library's name)
         pass

@@ -218,6 +218,14 @@ def test_who_sends_too_much_gets_to_read_so(running: Running) -> None:
         assert said(connection).startswith("HTTP/1.1 413 ")
 
 
+def test_refuses_a_length_beyond_the_limit_without_waiting_for_the_body(running: Running) -> None:
+    running.server.seconds = 600
+    with connect(running) as connection:
+        connection.settimeout(60)
+        connection.sendall(b"POST /add-checkpoint HTTP/1.1\r\nContent-Length: 900000\r\n\r\nold")
+        assert said(connection).startswith("HTTP/1.1 413 ")
+
+
 def test_a_client_that_waits_to_be_told_to_go_on(running: Running) -> None:
     body = LOG.request(0, 3).encode()
     with connect(running) as connection:
