@@ -15,7 +15,7 @@ from api.openapi import responses
 from api.shapes import Health, SchemaList, TrustedIssuer, TrustedIssuers
 from ledger.canon import multikey
 from ledger.canon.times import parse_time
-from ledger.errors import NotFound
+from ledger.errors import NotFound, Unavailable
 from ledger.folder import Ledger
 from ledger.settings import service_did
 
@@ -41,7 +41,8 @@ def health(ledger: NamedDependency[Ledger]) -> Health:
     Found out in the background, so that this answers at once."""
     trouble = ledger.sequencer.halted or ledger.health.reason() or ledger.reader.trouble
     if trouble is not None:
-        raise type(trouble)(trouble.code, trouble.message)
+        again = {"retry_after": trouble.retry_after} if isinstance(trouble, Unavailable) else {}
+        raise type(trouble)(trouble.code, trouble.message, **again)
     newest = ledger.reader.published
     ahead = parse_time(newest.at) - ledger.clock()
     return Health("ok", newest.size, ledger.origin, newest.at, max(0, int(ahead.total_seconds())))

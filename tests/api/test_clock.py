@@ -18,8 +18,9 @@ def test_a_clock_that_jumps_ahead_puts_everything_off_until_it_is_right(tmp_path
         size = site.size
         site.running.clock.jump(days=40)
         until(lambda: site.get("/health").status_code == 503)
-        told = problem(site.get("/health"), "clock_unconfirmed")
-        assert "--accept-clock" in told["detail"]
+        health = site.get("/health")
+        assert "--accept-clock" in problem(health, "clock_unconfirmed")["detail"]
+        assert health.headers["retry-after"] == "60"
         before = site.refusals().get("clock_unconfirmed", 0)
         body = review(reference="B-2", now=site.running.clock())
         refused = site.submit(body)

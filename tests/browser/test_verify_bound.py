@@ -89,6 +89,7 @@ def test_by_hand_what_was_signed_is_given_with_its_receipt(browser: Browser, tmp
         assert last["state"] == ("proved" if case.differs is None else "wrong")
         assert page["verdict"] == last["state"]
     assert "ratings.overall is 1 in the entry, and 4.5 in the submission" in page["says"]
+    assert "--fraud OUT" in page["says"]
     assert browser.messages() == []
 
 
