@@ -5,8 +5,8 @@ What is wrong becomes a finding with a fraud proof; what could not be looked at 
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from audits import beside, broken_rules, transition
@@ -25,6 +25,7 @@ from audits.texts import Texts
 from ledger.canon.times import format_time, parse_time
 from ledger.errors import Malformed, NotFound, NotProved, NotStored, StaylogError
 from ledger.log.checkpoint import Checkpoint, open_checkpoint
+from ledger.log.mark import Mark
 from ledger.log.note import Verifier
 from ledger.log.policy import Policy
 from ledger.log.tiles import TileTree
@@ -39,14 +40,16 @@ SKEW = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`policy` names the witnesses; `notes` are checkpoints that others saw; `hosts` are asked about besides those that
-    the checkpoint draws; a log whose newest map head is older than `max_age` is not one that was audited in full."""
+    """`policy` names the witnesses; `notes` are checkpoints that others saw, and `marks` what services of the log have
+    signed or seen signed, by where they come from; `hosts` are asked about besides those that the checkpoint draws; a
+    log whose newest map head is older than `max_age` is not one that was audited in full."""
 
     policy: Policy | None = None
     notes: Sequence[str] = ()
     hosts: Sequence[str] = ()
     sample: int = SAMPLE
     max_age: timedelta | None = None
+    marks: Mapping[str, Mark] = field(default_factory=dict)
 
 
 class Audit:
@@ -123,6 +126,7 @@ class Audit:
 
     def _hold_against_the_rest(self, audited: Audited) -> Audited:
         self._compare(audited, self._marks().get(self._mark, 0))
+        self._compare_marks(audited)
         self._texts.look_again(self._replayer, audited)
         if self._replayer.ended is not None:
             return audited
@@ -276,6 +280,15 @@ class Audit:
         reading = Reading(self._source, audited.size)
         beside.tiles(reading, above, audited, self._own_tile, found, self._progress)
         self._compared = audited.size
+
+    def _compare_marks(self, audited: Audited) -> None:
+        """A mark is not signed, so that it shows where to look and proves nothing."""
+        for where, mark in self._options.marks.items():
+            if mark.size > audited.size:
+                self.findings.miss(f"{mark.size - audited.size} entries that {where} knows of: they are not shown")
+            elif audited.root(mark.size) != mark.root:
+                other = f"{where} has another history of {mark.size} entries than is shown"
+                self.findings.miss(f"{other}: the checkpoint that was signed for it would convict (--checkpoint)")
 
     def _own_leaves(self, number: int) -> bytes:
         """The leaf hashes of a bundle, as far as they are known."""

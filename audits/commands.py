@@ -15,7 +15,7 @@ from rich.markup import escape
 from audits import page
 from audits.audit import SAMPLE, Audit, Options
 from audits.check_commands import check_fraud_file, check_promise_kept
-from audits.given import read_note, read_policy
+from audits.given import read_mark, read_note, read_policy
 from audits.source import open_source
 from audits.state import last_audit, opened
 from audits.terminal import FILE, FOLDER, OUT, printable, progress_bar, say_refusal, tell, write_text
@@ -65,6 +65,13 @@ def audit() -> None:
 @click.option(
     "--checkpoint", "seen", type=FILE, multiple=True, help="A checkpoint, receipt or answer somebody else got."
 )
+@click.option(
+    "--mark",
+    "marks",
+    type=click.Path(path_type=Path, exists=True),
+    multiple=True,
+    help="The file last-signed of a service of this log, or its folder: what it signed or saw signed last.",
+)
 @click.option("--host", "hosts", multiple=True, metavar="DID", help="Compare the answer about this host too.")
 @click.option(
     "--sample", type=click.IntRange(0, 10_000), default=SAMPLE, show_default=True, help="Hosts that are drawn."
@@ -83,6 +90,7 @@ def run(
     state: Path | None,
     policy: Path | None,
     seen: Sequence[Path],
+    marks: Sequence[Path],
     hosts: Sequence[str],
     sample: int,
     max_age: float | None,
@@ -92,8 +100,9 @@ def run(
     """Replay every entry of the log at URL: a service, any web server with a mirror of it, or the folder of a mirror.
 
     Checked are the form of every entry and all rules that the log itself shows; every map head and host record, derived
-    again; every checkpoint that was seen before, is listed, or is given with --checkpoint; all tiles and texts; answers
-    about hosts that the checkpoint draws, and those given with --host; with --policy the times against cosignatures.
+    again; every checkpoint that was seen before, is listed, or is given with --checkpoint, and every --mark; all tiles
+    and texts; answers about hosts that the checkpoint draws, and those given with --host; with --policy the times
+    against cosignatures.
 
     Each finding becomes a file that `staylog audit check-fraud` checks with the log's key alone. Exit status 0 means
     that all is as it must be, 1 that there are findings, 2 that not everything could be checked. An audit that was
@@ -103,7 +112,8 @@ def run(
     try:
         log = Verifier.parse(vkey)
         asked = ([read_note(path) for path in seen], [did.check(host) for host in hosts], sample)
-        options = Options(read_policy(policy), *asked, timedelta(hours=max_age) if max_age is not None else None)
+        oldest = timedelta(hours=max_age) if max_age is not None else None
+        options = Options(read_policy(policy), *asked, oldest, {str(path): read_mark(path) for path in marks})
         with progress_bar("audit") as (progress, say), opened(state, log) as kept:
             checking = Audit(open_source(where, say), log, kept, options, progress)
             result = checking.run()

@@ -1,9 +1,10 @@
-"""What somebody names on a command line: files with checkpoints, and with policies."""
+"""What is named on a command line: files with checkpoints, marks and policies."""
 
 from pathlib import Path
 
 from ledger.canon import strict_json
-from ledger.errors import BadJSON, Malformed
+from ledger.errors import BadJSON, Halted, Malformed, Misconfigured
+from ledger.log.mark import Mark, newest_kept
 from ledger.log.policy import Policy
 
 
@@ -18,6 +19,19 @@ def read_note(path: Path) -> str:
     if not isinstance(note, str):
         raise Malformed("note_malformed", f"{path} has no checkpoint in it")
     return note
+
+
+def read_mark(path: Path) -> Mark:
+    """The mark of a service, in its file `last-signed` or in its folder. Raises Misconfigured (`file_unreadable`) when
+    it cannot be read, Halted (`mark_unreadable`) when it is damaged."""
+    file = path / "last-signed" if path.is_dir() else path
+    try:
+        newest = newest_kept(file.read_bytes())
+    except OSError as error:
+        raise Misconfigured("file_unreadable", f"{file} cannot be read: {error.strerror}") from None
+    if newest is None:
+        raise Halted("mark_unreadable", f"{file} is damaged, or no mark of a service")
+    return newest.mark
 
 
 def read_policy(path: Path | None) -> Policy | None:

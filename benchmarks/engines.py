@@ -13,7 +13,7 @@ from psycopg import sql
 from sqlalchemy import make_url
 
 from benchmarks.measure import Step
-from ledger.log.mark import MarkFile
+from ledger.log.mark_file import MarkFile
 from ledger.settings import Settings
 from tests.engines import PostgresServer, postgres_wheel
 

@@ -29,7 +29,8 @@ from ledger.log.drafts import Draft, make_draft
 from ledger.log.entries import parse_entry
 from ledger.log.history import History
 from ledger.log.integrate import begin_log
-from ledger.log.mark import Mark, MarkFile, sync_folder
+from ledger.log.mark import Mark
+from ledger.log.mark_file import MarkFile, sync_folder
 from ledger.log.note import ED25519, Verifier
 from ledger.log.publish import Publisher
 from ledger.log.reader import Reader

@@ -19,7 +19,7 @@ from nacl.signing import SigningKey
 
 from ledger.canon import base64, jcs, multikey, strict_json
 from ledger.errors import Malformed, Misconfigured
-from ledger.log.mark import sync_folder
+from ledger.log.mark_file import sync_folder
 from ledger.log.note import ED25519, Verifier
 
 _PREFIX = "PRIVATE+KEY+"

@@ -15,7 +15,7 @@ from ledger.canon.times import parse_time
 from ledger.folder import Ledger, init_folder, open_ledger
 from ledger.log.drafts import Draft, make_draft
 from ledger.log.fsck import Report, fsck
-from ledger.log.mark import MarkFile
+from ledger.log.mark_file import MarkFile
 from ledger.log.members import BOOKINGS
 from ledger.log.openings import Opening, commitment
 from ledger.log.sequencer import Integrated

@@ -61,7 +61,7 @@ def test_a_module_of_the_log_is_pure_or_known_to_do_io() -> None:
         "history",
         "integrate",
         "issuer_counts",
-        "mark",
+        "mark_file",
         "mark_comparison",
         "publish",
         "reader",

@@ -90,8 +90,8 @@ def fsck(
     with refusals(status=2):
         from ledger.folder import open_store
         from ledger.log.fsck import fsck as check
-        from ledger.log.mark import MarkFile
         from ledger.log.mark_comparison import read_checkpoint, read_mark
+        from ledger.log.mark_file import MarkFile
         from ledger.net.fetch import user_agent
         from ledger.store.schema import require_newest
 
@@ -207,8 +207,8 @@ def marks(places: Sequence[str], data: Path, database_url: str | None, as_json: 
     with refusals(status=2):
         from contextlib import closing
 
-        from ledger.log.mark import MarkFile
         from ledger.log.mark_comparison import compare, read_mark
+        from ledger.log.mark_file import MarkFile
         from ledger.net.fetch import user_agent
         from ledger.store.engine import Store
         from ledger.store.schema import require_newest

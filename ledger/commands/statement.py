@@ -15,7 +15,7 @@ from ledger.clock import utc_now
 from ledger.commands.common import Command, FilePath, key_names
 from ledger.errors import BadForm, BadJSON, Misconfigured
 from ledger.keys import read_key
-from ledger.log.mark import sync_folder
+from ledger.log.mark_file import sync_folder
 
 InFile = click.Path(exists=True, dir_okay=False, path_type=Path)
 

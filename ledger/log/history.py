@@ -20,7 +20,8 @@ from ledger.clock import Clock, elapsed_seconds
 from ledger.errors import Halted, Malformed, Misconfigured, NotStored, StaylogError, Unavailable
 from ledger.health import Health
 from ledger.log.databases import is_synchronous, which_database
-from ledger.log.mark import HOW_TO_ACCEPT, Database, Mark, MarkFile, another_history, check_mark
+from ledger.log.mark import HOW_TO_ACCEPT, Database, Mark, another_history, check_mark
+from ledger.log.mark_file import MarkFile
 from ledger.log.shared_mark import SharedMark
 from ledger.log.tiles import TileTree
 from ledger.store.rows import Head, Published, Rows, newest_published, read_head

@@ -14,7 +14,8 @@ from sqlalchemy import Connection
 from ledger.canon import strict_json
 from ledger.errors import Halted, Malformed, Misconfigured
 from ledger.log.checkpoint import open_checkpoint
-from ledger.log.mark import Mark, MarkFile
+from ledger.log.mark import Mark
+from ledger.log.mark_file import MarkFile
 from ledger.log.note import Verifier
 from ledger.log.shared_mark import SharedMark
 from ledger.log.tiles import TileTree

@@ -12,7 +12,9 @@ from nacl.signing import SigningKey
 from audits.result import NEVER
 from audits.state import FILE
 from ledger.cli import main
-from ledger.log.checkpoint import Checkpoint, sign_checkpoint
+from ledger.log.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
+from ledger.log.mark import Mark
+from ledger.log.mark_file import MarkFile
 from ledger.log.note import COSIGNATURE, ED25519, Verifier
 from tests.audits.honest import Honest, lay_out
 from tests.audits.interrupted import lying
@@ -204,6 +206,29 @@ class TestRuns:
         (tmp_path / "broken").write_bytes(content)
         ran = run(clean, *keyed(), "--checkpoint", tmp_path / "broken", "--json")
         assert (ran.exit_code, json.loads(ran.stdout)["verdict"]) == (2, "incomplete")
+
+    def test_every_mark_that_is_given_is_compared(self, clean: Path, tmp_path: Path) -> None:
+        """A mark is not signed: one that does not fit makes the audit incomplete, and convicts nothing."""
+        newest = open_checkpoint((clean / "log/checkpoint").read_text(), LOG)
+        for name, mark in {
+            "same": Mark(newest.size, newest.root),
+            "ahead": Mark(newest.size + 2, newest.root),
+            "other": Mark(5, bytes(32)),
+        }.items():
+            (tmp_path / name).mkdir()
+            MarkFile(tmp_path / name / "last-signed").write(mark)
+        audited = run(clean, *keyed(), "--mark", tmp_path / "same", "--mark", tmp_path / "same/last-signed", "--json")
+        assert audited.exit_code == 0
+        audited = run(clean, *keyed(), "--mark", tmp_path / "ahead", "--mark", tmp_path / "other", "--json")
+        told = json.loads(audited.stdout)
+        assert (audited.exit_code, told["findings"], len(told["unchecked"])) == (2, [], 2)
+        assert f"2 entries that {tmp_path / 'ahead'} knows of" in told["unchecked"][0]
+        assert "another history of 5 entries" in told["unchecked"][1]
+
+    def test_a_mark_that_is_missing_or_damaged_is_refused(self, clean: Path, tmp_path: Path) -> None:
+        assert refused(clean, *keyed(), "--mark", tmp_path)["code"] == "file_unreadable"
+        (tmp_path / "last-signed").write_bytes(b"damaged")
+        assert refused(clean, *keyed(), "--mark", tmp_path)["code"] == "mark_unreadable"
 
 
 def refused(*arguments: str | Path) -> dict[str, Any]:

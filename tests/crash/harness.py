@@ -23,7 +23,8 @@ from ledger.canon import base64
 from ledger.folder import Ledger
 from ledger.log.checkpoint import open_checkpoint
 from ledger.log.fsck import fsck
-from ledger.log.mark import SLOT, MarkFile
+from ledger.log.mark import SLOT
+from ledger.log.mark_file import MarkFile
 from ledger.log.proofs import verify_consistency
 from ledger.settings import Settings
 from ledger.store.engine import Store

@@ -11,7 +11,8 @@ from ledger.canon.times import format_time
 from ledger.clock import utc_now
 from ledger.errors import StaylogError
 from ledger.folder import open_ledger
-from ledger.log.mark import Mark, MarkFile
+from ledger.log.mark import Mark
+from ledger.log.mark_file import MarkFile
 from ledger.settings import Settings
 from tests.crash.harness import Child
 from tests.running import SetClock, Writer

@@ -8,7 +8,7 @@ import pytest
 
 from ledger.folder import init_folder, open_ledger
 from ledger.log.databases import is_synchronous
-from ledger.log.mark import MarkFile
+from ledger.log.mark_file import MarkFile
 from ledger.settings import Settings
 from ledger.store.engine import Store
 from tests.crash.service_child import ADDED, OPEN, WELL, Service

@@ -14,7 +14,7 @@ import pytest
 
 from ledger.errors import Halted
 from ledger.folder import init_folder, open_ledger
-from ledger.log.mark import MarkFile
+from ledger.log.mark_file import MarkFile
 from ledger.settings import Settings
 from tests.crash.harness import Backups, Child
 from tests.crash.service_child import ADDED, OPEN, WELL, Service, look_as_nobody

@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 from ledger.errors import Halted, Unavailable, Unconfirmed, Unreplicated
 from ledger.folder import Ledger, init_folder, open_ledger
 from ledger.log.drafts import Draft
-from ledger.log.mark import MarkFile
+from ledger.log.mark_file import MarkFile
 from ledger.log.sequencer import Integrated, Sequencer
 from ledger.settings import Settings
 from ledger.store.write_probe import WriteProbe

@@ -21,7 +21,7 @@ from ledger.errors import NotProved
 from ledger.folder import Ledger, open_ledger
 from ledger.keys import add_checksum
 from ledger.log.fsck import fsck
-from ledger.log.mark import MarkFile
+from ledger.log.mark_file import MarkFile
 from ledger.store.schema import require_newest
 from tests.earlier_folders import MIGRATIONS, EarlierFolder
 from tests.running import SetClock

@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 
 from ledger.cli import main
 from ledger.folder import init_folder, open_ledger
-from ledger.log.mark import Mark, MarkFile
+from ledger.log.mark import Mark
+from ledger.log.mark_file import MarkFile
 from ledger.settings import Settings
 from tests.crash.harness import Backups
 from tests.etcd import Etcd

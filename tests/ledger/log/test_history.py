@@ -11,7 +11,8 @@ import pytest
 from ledger import metrics
 from ledger.canon.times import format_time
 from ledger.errors import StaylogError, Unavailable
-from ledger.log.mark import Database, Mark, MarkFile
+from ledger.log.mark import Database, Mark
+from ledger.log.mark_file import MarkFile
 from tests.engines import PostgresServer
 from tests.ledger.log.watched_log import policy_of, witness
 from tests.ports import free_port

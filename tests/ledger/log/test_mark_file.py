@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.errors import Halted
-from ledger.log.mark import SLOT, Database, Mark, MarkFile
+from ledger.log.mark import SLOT, Database, Mark
+from ledger.log.mark_file import MarkFile
 
 PRIMARY = Database(7658765432109876543, 1, 16384, "2026-11-19T06:00:00Z")
 
