@@ -79,7 +79,7 @@ def test_proxies_that_let_any_client_claim_any_address_are_warned_of(tmp_path: P
 def test_what_is_said_about_limits_reaches_the_service(
     tmp_path: Path, arguments: list[str], header: str | None, limited: bool
 ) -> None:
-    """Whoever is not behind a trusted proxy is its peer, whatever it says; after ten reviews at once there are too many,
+    """A client that is not behind a trusted proxy counts by its own address, whatever it says; after ten reviews at once there are too many,
     but for one more every other second."""
     statuses = []
     with serving(tmp_path / "data", *arguments) as url, httpx.Client(base_url=url, trust_env=False) as client:

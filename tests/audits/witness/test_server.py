@@ -200,7 +200,7 @@ def test_bodies_have_a_length_and_a_limit(running: Running) -> None:
 
 
 def test_takes_a_note_with_sixteen_long_signatures(running: Running) -> None:
-    """c2sp.org/signed-note: up to 16, of up to nearly 5 kB. Those of others are not kept."""
+    """c2sp.org/signed-note: up to 16, of up to nearly 5 kB. Signatures by other keys are not kept."""
     others = "".join(f"— witness.example/{n} {base64.encode(bytes([n]) * 5000)}\n" for n in range(15))
     request = str(AddCheckpoint(0, LOG.proof(0, 3), LOG.note(3) + others))
     assert len(request) > 96 * 1024
