@@ -18,14 +18,23 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from ledger import metrics
-from ledger.errors import Halted, StaylogError, Unavailable
+from ledger.errors import Halted, StaylogError, Unavailable, Unconfirmed
 from ledger.health import Health
 from ledger.store import scrub, sqlite
 from ledger.store.database_url import parse_database_url
 from ledger.store.deadlines import PATIENT, Deadlines
 from ledger.store.erasure import erasing
 from ledger.store.postgresql import connector
-from ledger.store.refusals import READ_ONLY, is_stalled, locked, refusal_of, state_of, unconfirmed, unreplicated
+from ledger.store.refusals import (
+    READ_ONLY,
+    is_stalled,
+    locked,
+    refusal_of,
+    replaced,
+    state_of,
+    unconfirmed,
+    unreplicated,
+)
 from ledger.store.rows import run
 from ledger.store.stall import Stall
 
@@ -54,6 +63,8 @@ class Store:
         self.health = health or Health()
         # Connections of PostgreSQL that were made before the last failure are not used again.
         self._generation, self._renewed_at = 0, -RENEW_SECONDS
+        # The file of SQLite, as it was when it was opened first.
+        self._file: tuple[int, int] | None = None
         self._reading = self._engine(reading=True)
         # A thread that ends gives its connection back.
         self._thread = local()
@@ -127,9 +138,11 @@ class Store:
             with self._in_turn() as connection:
                 with connection.begin(), _guarded(connection):
                     run(connection, lock)
+                    self._require_files(connection, Unavailable)
                     yield connection
                     is_complete = True
                 self._require_replicated(connection)
+                self._require_files(connection, Unconfirmed)
         except (PoolTimeout, DBAPIError) as error:
             # A server that waits for its standby may well answer others: no reason to refuse them.
             refusal = self._refusal(error) if not _is_lost(error) or not is_complete else unconfirmed()
@@ -252,6 +265,20 @@ class Store:
             writer = self._writer = self._writing.connect()
         return writer
 
+    def _require_files(self, connection: Connection, refusal: type[Unavailable]) -> None:
+        """SQLite goes on in files that were deleted or replaced: what it writes there is gone at the next start."""
+        if not self.is_sqlite:
+            return
+        database = str(self.url.database)
+        ahead = sqlite.file_at(f"{database}-wal")
+        # The last process that has the database open deletes the log; none does while this connection is open.
+        if self._file != sqlite.file_at(database) or connection.info.setdefault("ahead", ahead) != ahead:
+            raise self.reported(replaced(refusal))
+
+    def _note_file(self, _connection: Any, _record: Any) -> None:
+        if self._file is None:
+            self._file = sqlite.file_at(str(self.url.database))
+
     def _require_replicated(self, connection: Connection) -> None:
         driver: Any = connection.connection.dbapi_connection
         if not self.is_sqlite and driver.unreplicated:
@@ -321,6 +348,7 @@ class Store:
             arguments = {"isolation_level": None, "timeout": self.deadlines.lock, "check_same_thread": False}
             engine = create_engine(self.url, connect_args=arguments, **pool)
             event.listen(engine, "connect", sqlite.make_durable)
+            event.listen(engine, "connect", self._note_file)
             event.listen(engine, "connect", sqlite.map_file)
             if not reading:
                 event.listen(engine, "connect", sqlite.widen)

@@ -57,6 +57,14 @@ def unconfirmed() -> Unconfirmed:
     )
 
 
+def replaced(refusal: type[Unavailable]) -> Unavailable:
+    return refusal(
+        "storage_unavailable",
+        "the files of the ledger's database were replaced while it runs: nothing was acknowledged; an operator must "
+        "start the service again",
+    )
+
+
 def unreplicated() -> Unreplicated:
     return Unreplicated(
         "commit_not_replicated",

@@ -1,5 +1,6 @@
 """How connections to SQLite are set up: WAL with FULL, read back, since builds have other defaults."""
 
+import os
 from typing import Any
 
 from ledger.store.postgresql import require_durable
@@ -18,6 +19,16 @@ def make_durable(connection: Any, _record: Any) -> None:
 def map_file(connection: Any, _record: Any) -> None:
     """Look into the file itself: what one connection has read, the others have too."""
     connection.execute(f"PRAGMA mmap_size = {1 << 30}")
+
+
+def file_at(path: str) -> tuple[int, int] | None:
+    """Which file stands there. Those that a connection has open stay the same, unless they are deleted or replaced from
+    outside."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def widen(connection: Any, _record: Any) -> None:

@@ -147,6 +147,23 @@ def test_a_running_staylog_serve_says_that_an_older_database_was_put_under_it(tm
         assert httpx.get(f"{url}/log/checkpoint", timeout=60).text.split("\n")[1] == "6"
 
 
+def test_a_running_staylog_serve_takes_nothing_into_replaced_files(tmp_path: Path, writer: Writer) -> None:
+    settings = Settings.of(tmp_path / "data")
+    init_folder(settings)
+    backups = Backups(settings.database_url, tmp_path / "backups", None)
+    backups.save("older")
+    with closing(open_ledger(settings)) as ledger:
+        ledger.sequencer.append([writer.review()])
+    with serving(settings.data, "--database-url", settings.database_url) as url:
+        backups.restore("older")
+        until(lambda: httpx.get(f"{url}/health", timeout=60).json().get("code") == "storage_unavailable")
+        assert "were replaced" in httpx.get(f"{url}/health", timeout=60).json()["detail"]
+        assert httpx.get(f"{url}/log/checkpoint", timeout=60).text.split("\n")[1] == "4"
+    with pytest.raises(Halted) as refused:
+        open_ledger(settings)
+    assert refused.value.code == "log_behind"
+
+
 def test_a_dump_that_a_stopped_service_knows_nothing_of_is_refused(tmp_path: Path, postgres: PostgresServer) -> None:
     """Its mark fits the older dump. That the tables were made anew shows that something was restored."""
     settings = Settings.of(tmp_path / "data", postgres.url("dumped"))

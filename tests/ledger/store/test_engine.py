@@ -1,6 +1,9 @@
 """Both engines are durable on every connection, and say what is wrong with them."""
 
+import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -10,7 +13,7 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.pool import QueuePool
 
-from ledger.errors import Misconfigured, Unavailable
+from ledger.errors import Misconfigured, Unavailable, Unconfirmed
 from ledger.store import engine, postgresql, sqlite, tables
 from ledger.store.deadlines import Deadlines
 from ledger.store.engine import Store
@@ -213,3 +216,54 @@ def test_a_url_of_no_engine_is_refused(url: str) -> None:
     with pytest.raises(Misconfigured) as refused:
         Store(url)
     assert refused.value.code == "settings_invalid"
+
+
+def _put_back(database: Path) -> None:
+    """As an operator restores a copy, with the service still running."""
+    copy = shutil.copy(database, database.with_name("copy"))
+    Path(copy).replace(database)
+
+
+def _delete_wal(database: Path) -> None:
+    database.with_name(f"{database.name}-wal").unlink()
+
+
+REPLACED: list[Callable[[Path], None]] = [_put_back, _delete_wal, Path.unlink]
+
+
+@pytest.mark.parametrize("replace", REPLACED)
+def test_refuses_to_write_into_files_that_were_replaced(tmp_path: Path, replace: Callable[[Path], None]) -> None:
+    """SQLite would go on in the deleted files, and what it takes in would be gone at the next start."""
+    database = tmp_path / "ledger.db"
+    store = Store(f"sqlite:///{database}")
+    migrate(store)
+    with closing(store):
+        _add_tiles(store, 1)
+        replace(database)
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="were replaced") as refused:
+                _add_tiles(store, 2)
+            assert refused.value.code == "storage_unavailable"
+        assert store.health.reason() is not None
+
+
+@pytest.mark.parametrize("replace", REPLACED)
+def test_confirms_no_write_during_which_files_were_replaced(tmp_path: Path, replace: Callable[[Path], None]) -> None:
+    database = tmp_path / "ledger.db"
+    store = Store(f"sqlite:///{database}")
+    migrate(store)
+    with closing(store), pytest.raises(Unconfirmed, match="were replaced"), store.write():
+        replace(database)
+
+
+def test_other_processes_that_come_and_go_replace_no_files(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    store = Store(url)
+    migrate(store)
+    with closing(store):
+        for number in range(3):
+            with closing(Store(url)) as other:
+                _add_tiles(other, 2 * number)
+            _add_tiles(store, 2 * number + 1)
+            store.tidy()
+            assert store.scrub("submission", rewrite=100)
