@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ledger.canon import strict_json
 from ledger.errors import BadJSON, Halted, Malformed, Misconfigured
-from ledger.log.mark import Mark, newest_kept
+from ledger.log.mark import SLOT, Mark, newest_kept
 from ledger.log.policy import Policy
 
 
@@ -26,7 +26,8 @@ def read_mark(path: Path) -> Mark:
     it cannot be read, Halted (`mark_unreadable`) when it is damaged."""
     file = path / "last-signed" if path.is_dir() else path
     try:
-        newest = newest_kept(file.read_bytes())
+        with file.open("rb") as opened:
+            newest = newest_kept(opened.read(2 * SLOT))
     except OSError as error:
         raise Misconfigured("file_unreadable", f"{file} cannot be read: {error.strerror}") from None
     if newest is None:

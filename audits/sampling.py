@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from heapq import nsmallest
@@ -13,34 +13,29 @@ from urllib.parse import quote
 from audits import counts, replies
 from audits.answer import Answer
 from audits.basis import AS_OF, Basis, brief, lacking, readable
+from audits.drawn_questions import MOST_LIMIT, following, questions, some_day
 from audits.draws import Draw
 from audits.evidence import Audited, Fraud
 from audits.face import Part
 from audits.findings import Findings
-from audits.forks import prove_fork
+from audits.newer_trees import NewerTrees
 from audits.questions import CURSOR, Question, is_cursor, judge
 from audits.replayer import Replayer
 from audits.source import Source
 from audits.state import State
 from ledger.canon import base64, strict_json
-from ledger.canon.times import format_time, parse_time
 from ledger.errors import Malformed, NotFetched, NotFound, NotProved, StaylogError, Unavailable
-from ledger.log.checkpoint import open_checkpoint
 from ledger.log.face import Event
 from ledger.log.note import Verifier
 
 # Issuers whose counts are asked for, and pages of a list that are followed by their cursors.
 ISSUERS, PAGES = 5, 3
-TEXTS = ("verified", "all", "none")
-MOST_LIMIT, MOST_COUNT, MOST_FULL = 100, 500, 1000
 # Of several processes one may lag behind: so often it is asked, so many seconds apart.
 PATIENCE = 3
 # Who was not to be reached so often is asked nothing more: each time takes minutes.
 SILENT = 3
 # Seconds for which an answer may be kept by a cache (`api.caching.REVALIDATE`), and a moment.
 CACHED = 31
-# How far the time of a tree that is newer than the audited one may be ahead of our clock, and of that tree.
-AHEAD = timedelta(days=1)
 
 # Texts that an answer left out, and the proof that it did.
 Hidden = tuple[Fraud, set[Part]]
@@ -65,7 +60,7 @@ class Sampler:
         self._state = state
         self._replayer = replayer
         self._findings = findings
-        self._clock = clock
+        self._newer = NewerTrees(source, log, state, findings, clock)
         self._pause = pause
         self._began = time.monotonic()
         self._silent = 0
@@ -178,7 +173,7 @@ class Sampler:
         for _ in self._tries(of_newest=of_newest):
             try:
                 said, parts = self._source.get(path), set[Part]()
-                self._hold_checkpoint(said, audited)
+                self._newer.hold(said, audited)
                 trouble = self._wrong(question, said, basis, audited, parts)
                 if trouble is None:
                     self._findings.sampled[question.kind] += 1
@@ -187,7 +182,7 @@ class Sampler:
                     return said
                 if question.sized and isinstance(trouble, NotProved):
                     break
-                if not question.sized and self._has_grown(audited):
+                if not question.sized and self._newer.has_grown(audited):
                     return self._ask(replace(question, sized=True), host, documents, basis, audited, cursor, hidden)
             except (Malformed, NotFetched, NotFound) as error:
                 trouble = error
@@ -222,7 +217,7 @@ class Sampler:
         try:
             judge(question, said, basis, self._log, parts)
             if question.kind == "days":
-                self._require_listed(strict_json.loads(said), basis)
+                self._newer.require_listed(strict_json.loads(said), basis)
             elif question.kind in ("list", "full", "aggregate", "page"):
                 _require_all(strict_json.loads(said))
         except Malformed as error:
@@ -231,50 +226,6 @@ class Sampler:
             is_next = error.code == AS_OF and self._is_next_listed(strict_json.loads(said)["as_of"], basis, audited)
             return None if is_next else error
         return None
-
-    def _hold_checkpoint(self, said: bytes, audited: Audited) -> None:
-        """The checkpoint in an answer, if it has one, is of the audited tree; a newer one is kept for later audits."""
-        try:
-            value = strict_json.loads(said)
-            note = (value.get("proof") or value).get("checkpoint")
-            checkpoint = open_checkpoint(note, self._log) if note is not None else None
-        except (AttributeError, TypeError, StaylogError):
-            return
-        if checkpoint is None or not checkpoint.size:
-            return
-        if checkpoint.size > audited.size:
-            self._state.see(checkpoint, note, format_time(self._clock()), self._source.name)
-        elif audited.root(checkpoint.size) != checkpoint.root:
-            self._findings.add(prove_fork(note, audited.note, self._log, audited.tree))
-
-    def _has_grown(self, audited: Audited) -> bool:
-        try:
-            note = self._source.get("log/checkpoint").decode()
-        except UnicodeDecodeError:
-            raise Malformed("note_malformed", f"the checkpoint of {self._source.name} is not text") from None
-        checkpoint = open_checkpoint(note, self._log)
-        if checkpoint.size <= audited.size:
-            return False
-        self._state.see(checkpoint, note, format_time(self._clock()), self._source.name)
-        return True
-
-    def _require_listed(self, face: Mapping[str, Any], known: counts.At) -> None:
-        """Counts of a tree that is newer than the audited one: the log has signed it, and its time is not far off. Else
-        any counts would be right, as being of other days. Raises Malformed."""
-        size, root, at = counts.read_as_of(face)
-        if size == known.size:
-            return
-        if parse_time(at) > max(self._clock(), parse_time(known.at)) + AHEAD:
-            raise Malformed("wrong_size", f"the counts are of {at}, which is still to come")
-        try:
-            value = strict_json.loads(self._source.get(f"v1/log/checkpoints?before={size + 1}&count=1"))
-            note = value["checkpoints"][0]["checkpoint"]
-            listed = open_checkpoint(note, self._log)
-        except (LookupError, NotProved, TypeError) as error:
-            raise Malformed("answer_malformed", f"the list of checkpoints cannot be read: {error!r}") from None
-        if (listed.size, base64.encode(listed.root)) != (size, root):
-            raise Malformed("wrong_size", f"the counts are of {size} entries, of which no checkpoint is listed")
-        self._state.see(listed, note, format_time(self._clock()), self._source.name)
 
     def prove(
         self,
@@ -323,7 +274,7 @@ class Sampler:
         known, root = self._replayer.rules.trust.issuers, audited.checkpoint.root
         at = str(self._state.head_at(audited.size))
         for issuer in nsmallest(ISSUERS, known, key=lambda name: sha256(root + name.encode()).digest()):
-            before = _some_day(known[issuer]["days"], at, Draw(root, issuer))
+            before = some_day(known[issuer]["days"], at, Draw(root, issuer))
             path = f"v1/issuers/{quote(issuer, safe='')}/activity" + (f"?before={before}" if before else "")
             if self._is_silent():
                 return
@@ -334,7 +285,7 @@ class Sampler:
                     with readable():
                         face, tree = strict_json.loads(said), replies.Tree(audited.checkpoint, at)
                         counts.require(face, known[issuer]["days"], tree, before)
-                        self._require_listed(face, tree)
+                        self._newer.require_listed(face, tree)
                     self._findings.sampled["activity"] += 1
                     trouble = None
                     break
@@ -370,45 +321,3 @@ def _require_cursor(face: Mapping[str, Any], events: Sequence[Event]) -> None:
     reviews, cursor = sum(event.entry.type == "review" for event in events), face.get("next_cursor")
     if not is_cursor(cursor, more=reviews > len(face["review_history"])):
         raise NotProved(CURSOR, f"next_cursor is {brief(cursor)}, and the host has {reviews} reviews")
-
-
-def questions(basis: Basis, draw: Draw) -> list[Question]:
-    """What is asked about a host besides what is always asked; the same for everyone who draws."""
-    reviews = [event.entry.members["review_id"] for event in basis.events if event.entry.type == "review"]
-    events = len(basis.events)
-    found = [
-        Question("list", draw.one_of(TEXTS), 1 + draw.below(MOST_LIMIT)),
-        # So short that there are cursors.
-        Question("list", draw.one_of(TEXTS), 1 + draw.below(max(len(reviews) // 2, 1)) % MOST_LIMIT),
-        Question("aggregate", draw.one_of(TEXTS)),
-    ]
-    if events:
-        start, count = draw.below(events), 1 + draw.below(MOST_COUNT)
-        found.append(Question("page", draw.one_of(TEXTS), start=start, count=count))
-    if events <= MOST_FULL:
-        found.append(Question("full", draw.one_of(TEXTS), 1 + draw.below(MOST_LIMIT)))
-    # Most who ask name no size.
-    found = [replace(question, sized=bool(draw.below(2))) for question in found]
-    found.append(Question("days", before=_some_day(counts.of_host(basis.events), basis.at, draw)))
-    if reviews:
-        found.append(Question("review", draw.one_of(TEXTS), review=draw.one_of(reviews)))
-    return found
-
-
-def _some_day(days: counts.Days, at: str, draw: Draw) -> str | None:
-    """A date before which counts are asked for; as often none, for the newest."""
-    first, last = date.fromisoformat(min(days, default=at)[:10]), date.fromisoformat(at[:10])
-    before = first + timedelta(1 + draw.below(max((last - first).days, 0) + 1))
-    return None if draw.below(2) else str(before)
-
-
-def following(question: Question, said: bytes | None) -> tuple[Question | None, str | None]:
-    """The question that the cursor of a right answer asks, and the cursor."""
-    if said is None or question.kind != "list":
-        return None, None
-    face = strict_json.loads(said)
-    cursor = face.get("next_cursor")
-    if cursor is None:
-        return None, None
-    below = face["review_history"][-1]["index"]
-    return replace(question, below=below), quote(cursor, safe="")

@@ -32,6 +32,7 @@ def test_audits_stands_on_the_pure_parts_only() -> None:
         "findings",
         "given",
         "mirror",
+        "newer_trees",
         "reading",
         "replayer",
         "result",

@@ -246,9 +246,12 @@ def key(data: Path) -> None:
 
 
 def _public_key(settings: Settings) -> "Verifier":
+    from ledger.folder import is_empty
     from ledger.keys import read_log_key
     from ledger.log.note import ED25519, Verifier
 
+    if is_empty(settings):
+        raise Misconfigured("not_initialised", f"{settings.data} has no ledger: run `staylog init`, or name its folder")
     origin, key = read_log_key(settings.log_key)
     return Verifier(origin, ED25519, bytes(key.verify_key))
 

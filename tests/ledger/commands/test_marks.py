@@ -136,6 +136,11 @@ def test_a_receipt_or_answer_is_as_good_as_its_checkpoint(forked: Forked) -> Non
         assert "another tree of 6 entries" in done.stderr
 
 
+def test_a_folder_without_a_ledger_is_named(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["log", "marks", "--data", str(tmp_path)])
+    assert (done.exit_code, "(not_initialised)" in done.stderr) == (2, True)
+
+
 def test_log_add_takes_the_operators_word(forked: Forked) -> None:
     forked.settings.mark.unlink()
     line = b'{"type":"policy","v":1,"policy":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}'

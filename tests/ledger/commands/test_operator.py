@@ -157,7 +157,7 @@ def test_a_database_that_cannot_be_reached_is_explained_to_the_operator(tmp_path
 def test_fsck_of_nothing_could_not_be_done(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["fsck", "--data", str(tmp_path)])
     assert done.exit_code == 2
-    assert "(key_unreadable)" in done.output
+    assert "(not_initialised)" in done.output
 
 
 @pytest.mark.parametrize("command", [["init"], ["serve"], ["fsck"], ["log"], ["log", "add"], ["log", "show"]])
