@@ -15,6 +15,7 @@ import pytest
 
 from api.app import create_app
 from api.server import Server, config
+from ledger.clock import Clock, utc_now
 from ledger.folder import Ledger, init_folder, open_ledger
 from ledger.log.drafts import make_draft
 from ledger.settings import Settings
@@ -79,10 +80,10 @@ class Service:
         assert self.ledger.reader.published.size == len(self.world.log.entries)
 
 
-def make_ledger(folder: Path, database_url: str | None = None) -> Ledger:
+def make_ledger(folder: Path, database_url: str | None = None, clock: Clock = utc_now) -> Ledger:
     settings = Settings.of(folder / "ledger", database_url, BASE)
-    init_folder(settings)
-    return open_ledger(settings)
+    init_folder(settings, clock=clock)
+    return open_ledger(settings, clock=clock)
 
 
 def serve(ledger: Ledger, **options: Any) -> tuple[Server, Thread, int]:
